@@ -140,6 +140,12 @@ class Copy:
     def rows(self, event: str, node: str | None = None) -> list[int]:
         return self.events.where(event=event) if node is None else self.events.where(event=event, node=node)
 
+    def first(self, event: str, node: str | None = None) -> int:
+        return self.rows(event, node)[0]
+
+    def last(self, event: str, node: str | None = None) -> int:
+        return self.rows(event, node)[-1]
+
     def after(self, time_ns: float) -> int:
         """The first event later than that."""
         return next(row for row, at_ns in enumerate(self.events.time_ns) if at_ns > time_ns)
@@ -177,6 +183,7 @@ class Copy:
 
 
 Damage = Callable[[Copy], None]
+Runs = dict[str, Path]  # by their names
 
 
 def verdicts_after(

@@ -25,7 +25,7 @@ from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from mobilenet.verify.record.datagrams import datagram_problem
 
-from .damage import SCENARIO, Copy, Damage, Edits, verdicts_after
+from .damage import SCENARIO, Copy, Damage, Edits, Runs, verdicts_after
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def deliveries_of_one_sender(copy: Copy, node: str = "h0") -> tuple[int, int]:
 @damage("delivery")
 def a_delivery_removed(copy: Copy) -> None:
     """The last one of all: nothing depends on it."""
-    copy.remove(copy.rows("deliver")[-1])
+    copy.remove(copy.last("deliver"))
 
 
 @damage("causal_order")
@@ -100,7 +100,7 @@ def the_id_of_another_host(copy: Copy) -> None:
 
 @damage("creation")
 def an_unknown_message_delivered(copy: Copy) -> None:
-    copy.events.message[copy.rows("deliver", "h0")[-1]] = "h0:999"
+    copy.events.message[copy.last("deliver", "h0")] = "h0:999"
 
 
 @damage("duplication")
@@ -111,7 +111,7 @@ def a_delivery_of_another_message(copy: Copy) -> None:
 
 @damage("membership")
 def a_join_removed(copy: Copy) -> None:
-    copy.remove(copy.rows("join", "h0")[0])
+    copy.remove(copy.first("join", "h0"))
 
 
 @damage("membership")
@@ -127,19 +127,19 @@ def a_leave_added(copy: Copy) -> None:
 
 @damage("membership")
 def a_delivery_while_crashed(copy: Copy) -> None:
-    crash = copy.rows("crash", "h1")[0]
+    crash = copy.first("crash", "h1")
     copy.swap(max(row for row in copy.rows("deliver", "h1") if row < crash), crash)
 
 
 @damage("membership")
 def a_crash_while_down(copy: Copy) -> None:
-    copy.insert(copy.rows("recover", "h1")[0], node="h1", event="crash")
+    copy.insert(copy.first("recover", "h1"), node="h1", event="crash")
 
 
 @damage("membership")
 def a_delivery_at_a_host_that_left(copy: Copy) -> None:
     end = len(copy.events.time_ns) - 1
-    copy.insert(end, node="h3", event="deliver", message=copy.events.message[copy.rows("broadcast")[-1]])
+    copy.insert(end, node="h3", event="deliver", message=copy.events.message[copy.last("broadcast")])
 
 
 @damage("gaps")
@@ -172,12 +172,12 @@ def a_node_that_cannot_be(copy: Copy) -> None:
 
 @damage("record")
 def a_message_that_cannot_be(copy: Copy) -> None:
-    copy.events.message[copy.rows("deliver")[0]] = "h1:-1"
+    copy.events.message[copy.first("deliver")] = "h1:-1"
 
 
 @damage("record")
 def a_delivery_without_message(copy: Copy) -> None:
-    copy.events.message[copy.rows("deliver")[0]] = None
+    copy.events.message[copy.first("deliver")] = None
 
 
 @damage("record")
@@ -202,27 +202,27 @@ def a_run_that_lasted_longer_than_its_samples(copy: Copy) -> None:
 
 @damage("record")
 def an_event_of_an_unknown_name(copy: Copy) -> None:
-    copy.events.event[copy.rows("in_coverage")[0]] = "in_coverag"
+    copy.events.event[copy.first("in_coverage")] = "in_coverag"
 
 
 @damage("record")
 def a_host_event_at_a_station(copy: Copy) -> None:
-    copy.events.node[copy.rows("in_coverage")[0]] = "s0"
+    copy.events.node[copy.first("in_coverage")] = "s0"
 
 
 @damage("record")
 def a_station_that_is_a_host(copy: Copy) -> None:
-    copy.events.station[copy.rows("join")[0]] = "h1"
+    copy.events.station[copy.first("join")] = "h1"
 
 
 @damage("record")
 def a_negative_session(copy: Copy) -> None:
-    copy.events.session[copy.rows("handoff_start")[0]] = -1
+    copy.events.session[copy.first("handoff_start")] = -1
 
 
 @damage("record")
 def a_delivery_in_another_session(copy: Copy) -> None:
-    copy.events.session[copy.rows("deliver")[0]] = 77
+    copy.events.session[copy.first("deliver")] = 77
 
 
 @damage("record")
@@ -232,12 +232,12 @@ def a_host_given_up_by_nobody_knows_whom(copy: Copy) -> None:
 
 @damage("record")
 def the_begin_of_a_handoff_cut_out(copy: Copy) -> None:
-    copy.remove(copy.rows("handoff_start")[-1])
+    copy.remove(copy.last("handoff_start"))
 
 
 @damage("record")
 def the_end_of_a_handoff_cut_out(copy: Copy) -> None:
-    copy.remove(copy.rows("handoff_end")[0])
+    copy.remove(copy.first("handoff_end"))
 
 
 @damage("record")
@@ -510,7 +510,7 @@ def test_what_is_no_run_directory_is_refused_in_one_line(name: str, whole: Path,
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     place, shipped = tmp_path_factory.mktemp("small"), Path(mobilenet.__file__).parents[1] / "scenarios"
     recorded = ["duration_s=6", "faults=null", "churn=null", "wireless={model: sinr, tx_dbm: 8}"]
     recorded += ["record.frames=true", "record.messages=true"]
@@ -569,7 +569,7 @@ BEYOND: dict[str, tuple[str, Damage]] = {  # which run, and what is done to it
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", BEYOND)
-def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: dict[str, Path], tmp_path: Path) -> None:
+def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: Runs, tmp_path: Path) -> None:
     run, function = BEYOND[name]
     try:
         verdicts = verdicts_after(small[run], tmp_path / "damaged", function)
@@ -580,7 +580,7 @@ def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: d
         assert all(len(verdict.explanation) < 2000 for verdict in verdicts.values())
 
 
-def test_nesting_that_a_program_may_send_is_read(small: dict[str, Path], tmp_path: Path) -> None:
+def test_nesting_that_a_program_may_send_is_read(small: Runs, tmp_path: Path) -> None:
     verdicts_after(small["programs"], tmp_path / "deep", cell("lines", "line", nested(880)))
 
 

@@ -148,7 +148,7 @@ def test_nothing_is_noted_where_nobody_is_given_up(tmp_path: Path) -> None:
 
 
 def expire(copy: Copy) -> int:
-    return copy.rows("expire")[0]
+    return copy.first("expire")
 
 
 def shorter_silence(copy: Copy) -> None:
@@ -157,7 +157,7 @@ def shorter_silence(copy: Copy) -> None:
 
 
 def another_gap(copy: Copy) -> None:
-    row = copy.rows("deliver", "h4")[-1]
+    row = copy.last("deliver", "h4")
     copy.insert(row, node="h4", event="gap", session=copy.events.session[row], station="s0")
 
 

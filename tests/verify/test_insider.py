@@ -28,7 +28,7 @@ from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from mobilenet.verify.record.needed import needed_problem
 
-from .damage import SCENARIO, Copy, Edits, verdicts_after
+from .damage import SCENARIO, Copy, Edits, Runs, verdicts_after
 from .test_gaps import SILENT_HOSTS
 
 ROOT = Path(mobilenet.__file__).parents[1]
@@ -61,7 +61,7 @@ def tracks_in(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     place = tmp_path_factory.mktemp("runs")
 
     def radio(name: str, text: str, *changes: str) -> None:
@@ -85,7 +85,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {path.name: path for path in place.iterdir()}
 
 
-def test_as_they_were_recorded_all_are_valid(runs: dict[str, Path]) -> None:
+def test_as_they_were_recorded_all_are_valid(runs: Runs) -> None:
     for path in runs.values():
         assert overall(verify_run(path)) == "valid", path
 
@@ -94,7 +94,7 @@ edit = Edits()
 
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
-def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
     check, function = edit.all[how, name]
     verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
     assert verdicts[check].answer == "violated", {
@@ -105,7 +105,7 @@ def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path:
 
 @edit("record", "mobile")
 def a_silence_longer_than_time(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="s0", event="expire", detail='{"host": "h1", "silent_s": 1e300}')
+    copy.insert(copy.last("deliver"), node="s0", event="expire", detail='{"host": "h1", "silent_s": 1e300}')
 
 
 def change(copy: Copy, row: int, **values: Any) -> None:
@@ -169,7 +169,7 @@ def leaves_at_the_end_unasked(copy: Copy) -> None:
 def leaves_before_it_was_asked(copy: Copy) -> None:
     """h3, asked at 12 s, is gone at 10 s already: it delivers nothing any more, and refuses."""
     early = copy.after(10e9)
-    copy.move(copy.rows("leave", "h3")[0], early)
+    copy.move(copy.first("leave", "h3"), early)
     sent = []
     for row in reversed([row for row in own(copy, "h3", early) if copy.events.time_ns[row] < 12.5e9]):
         if copy.events.event[row] == "broadcast":
@@ -199,8 +199,8 @@ def leaves_and_joins_again_at_once(copy: Copy) -> None:
 
 @edit("membership", "tracks")
 def leaves_long_before_its_track_ends(copy: Copy) -> None:
-    left = copy.rows("leave")[0]
-    copy.move(left, copy.rows("join", copy.events.node[left])[0] + 1)
+    left = copy.first("leave")
+    copy.move(left, copy.first("join", copy.events.node[left]) + 1)
 
 
 @edit("record", "tracks")
@@ -229,7 +229,7 @@ def never_joins_again(copy: Copy) -> None:
 @edit("membership", "mobile")
 def never_leaves(copy: Copy) -> None:
     """h3, whose leave is taken out; what it misses then is another matter."""
-    copy.remove(copy.rows("leave", "h3")[0])
+    copy.remove(copy.first("leave", "h3"))
 
 
 # --- 2: sessions
@@ -238,13 +238,13 @@ def never_leaves(copy: Copy) -> None:
 @edit("membership", "steady tcp adversary")
 def sessions_go_back(copy: Copy) -> None:
     host, *_ = handed_over(copy)
-    sessions_from(copy, host, copy.rows("handoff_start", host)[-1], -1)
+    sessions_from(copy, host, copy.last("handoff_start", host), -1)
 
 
 @edit("membership", "steady tcp adversary")
 def sessions_are_shifted_from_one_handoff_on(copy: Copy) -> None:
     host, *_ = handed_over(copy)
-    sessions_from(copy, host, copy.rows("handoff_start", host)[-1], 5)
+    sessions_from(copy, host, copy.last("handoff_start", host), 5)
 
 
 @edit("membership", "mobile")
@@ -345,7 +345,7 @@ def all_deliveries_of_a_host_are_with_one_station(copy: Copy) -> None:
     """As if it had never changed cells."""
     host = quiet_host(copy)
     assert len({copy.events.station[row] for row in copy.rows("deliver", host)}) > 1
-    joined = copy.rows("join", host)[0]
+    joined = copy.first("join", host)
     for row in reversed(own(copy, host)):
         event = copy.events.event[row]
         if event in ("handoff_start", "handoff_end", "out_of_coverage") or event == "in_coverage" and row > joined:
@@ -358,7 +358,7 @@ def all_deliveries_of_a_host_are_with_one_station(copy: Copy) -> None:
 
 
 def the_first_end_says(copy: Copy, **values: Any) -> None:
-    copy.events.say(copy.rows("handoff_end")[0], **values)
+    copy.events.say(copy.first("handoff_end"), **values)
 
 
 EVERY_END = "steady tracks adversary"
@@ -379,17 +379,17 @@ for _runs, _values in (
 
 @edit("record", "steady adversary")
 def a_handoff_tells_nothing(copy: Copy) -> None:
-    copy.events.detail[copy.rows("handoff_end")[0]] = None
+    copy.events.detail[copy.first("handoff_end")] = None
 
 
 @edit("record", "tcp")
 def a_handoff_tells_what_the_protocol_does_not(copy: Copy) -> None:
-    copy.events.say(copy.rows("handoff_end")[0], recovered=1)
+    copy.events.say(copy.first("handoff_end"), recovered=1)
 
 
 @edit("record", "steady tcp adversary")
 def a_handoff_without_a_cause(copy: Copy) -> None:
-    copy.events.detail[copy.rows("handoff_start")[0]] = None
+    copy.events.detail[copy.first("handoff_start")] = None
 
 
 @edit("record", "steady tcp adversary")
@@ -415,7 +415,7 @@ def more_recovered_than_is_delivered(copy: Copy) -> None:
 
 @edit("membership", "steady mobile")
 def joins_with_another_station_and_delivers_with_its_own(copy: Copy) -> None:
-    row = copy.rows("join", quiet_host(copy))[0]
+    row = copy.first("join", quiet_host(copy))
     exchange_station(copy, row)
 
 
@@ -441,13 +441,13 @@ def joins_with_a_station_that_is_too_far_away(copy: Copy) -> None:
 @edit("record", "tracks")
 def comes_into_a_cell_that_is_not_the_nearest(copy: Copy) -> None:
     """The host with the number 2 appears where both are in range."""
-    copy.events.station[copy.rows("in_coverage", "h2")[0]] = "s0"
+    copy.events.station[copy.first("in_coverage", "h2")] = "s0"
 
 
 @edit("record", "tracks")
 def comes_into_coverage_too_early(copy: Copy) -> None:
     """h0 begins 130 m away from its station."""
-    row = copy.rows("in_coverage", "h0")[0]
+    row = copy.first("in_coverage", "h0")
     assert copy.events.time_ns[row] > 5e9
     copy.move(row, copy.after(3e9))
 
@@ -479,7 +479,7 @@ def a_broadcast_is_refused_by_a_host_that_is_up(copy: Copy) -> None:
 
 @edit("record", "steady tcp gossip")
 def a_broadcast_that_nobody_told_of(copy: Copy) -> None:
-    row = copy.rows("broadcast", quiet_host(copy))[-1]
+    row = copy.last("broadcast", quiet_host(copy))
     message = copy.events.message[row]
     copy.remove(row)
     without(copy, message)
@@ -496,7 +496,7 @@ def a_broadcast_a_little_later(copy: Copy) -> None:
 
 @edit("record", "mobile")
 def a_refusal_left_out(copy: Copy) -> None:
-    copy.remove(copy.rows("refused")[-1])
+    copy.remove(copy.last("refused"))
 
 
 @edit("record", "mobile")
@@ -507,13 +507,13 @@ def a_refusal_for_another_cause(copy: Copy) -> None:
 
 @edit("record", "mobile")
 def a_refusal_for_no_cause(copy: Copy) -> None:
-    copy.events.detail[copy.rows("refused")[0]] = '{"cause": "no wish to"}'
+    copy.events.detail[copy.first("refused")] = '{"cause": "no wish to"}'
 
 
 @edit("membership", "mobile")
 def a_refusal_becomes_a_broadcast(copy: Copy) -> None:
     """h3 left for good; nobody but members is owed it, so nobody delivers it before it leaves."""
-    row = copy.rows("refused", "h3")[-1]
+    row = copy.last("refused", "h3")
     change(copy, row, event="broadcast", message=f"h3:{len(copy.rows('broadcast', 'h3'))}", detail=None)
 
 
@@ -521,7 +521,7 @@ def a_refusal_becomes_a_broadcast(copy: Copy) -> None:
 def a_broadcast_long_after_it_was_asked_to_leave(copy: Copy) -> None:
     """h3 goes on as if it was a member, for a second."""
     row = next(row for row in copy.rows("refused", "h3") if copy.events.time_ns[row] > 12.2e9)
-    left = copy.rows("leave", "h3")[0]
+    left = copy.first("leave", "h3")
     change(copy, row, event="broadcast", message=f"h3:{len(copy.rows('broadcast', 'h3'))}", detail=None)
     copy.repeat(left, row + 1)
     copy.remove(left)
@@ -530,21 +530,21 @@ def a_broadcast_long_after_it_was_asked_to_leave(copy: Copy) -> None:
 @edit("record", "steady mobile tcp")
 def a_crash_that_nobody_planned(copy: Copy) -> None:
     """It is up again at once; handoffs of a host that recovered come along."""
-    row = copy.rows("deliver", quiet_host(copy))[-1]
+    row = copy.last("deliver", quiet_host(copy))
     for event in ("recover", "crash"):
         copy.insert(row, node=quiet_host(copy), event=event)
 
 
 @edit("record", "mobile")
 def a_crash_left_out(copy: Copy) -> None:
-    copy.remove(copy.rows("recover", "h1")[0], copy.rows("crash", "h1")[0])
+    copy.remove(copy.first("recover", "h1"), copy.first("crash", "h1"))
 
 
 @edit("record", "rare")
 def a_crash_and_all_that_tells_of_it_left_out(copy: Copy) -> None:
     recovery = next(row for row in copy.rows("handoff_start", "h1") if "recovery" in copy.events.detail[row])
     copy.events.detail[recovery] = '{"cause": "reinit"}'
-    copy.remove(copy.rows("recover", "h1")[0], copy.rows("crash", "h1")[0])
+    copy.remove(copy.first("recover", "h1"), copy.first("crash", "h1"))
 
 
 # --- 7: running totals
@@ -724,7 +724,7 @@ def a_host_that_talks_is_given_up(copy: Copy) -> None:
 
 def given_up_later(copy: Copy, later_ns: int) -> None:
     """The first host that a station gives up, so much later."""
-    row = copy.rows("expire")[0]
+    row = copy.first("expire")
     copy.events.say(row, silent_s=copy.events.said(row)["silent_s"] + later_ns / 1e9)
     copy.shift(row, copy.events.time_ns[row] + later_ns)
 
@@ -741,7 +741,7 @@ def a_host_is_given_up_between_two_looks(copy: Copy) -> None:
 
 @edit("gaps", "silent")
 def a_host_is_given_up_twice(copy: Copy) -> None:
-    row = copy.rows("expire")[0]
+    row = copy.first("expire")
     copy.repeat(row, row)
     given_up_later(copy, LOOKS_NS)
 
@@ -749,7 +749,7 @@ def a_host_is_given_up_twice(copy: Copy) -> None:
 @edit("gaps", "silent")
 def a_host_that_is_said_to_have_been_forgotten(copy: Copy) -> None:
     """Whoever wants that excuse has to tell of a host that joins anew, and stations never forget here."""
-    gap = copy.rows("gap")[0]
+    gap = copy.first("gap")
     host = copy.events.node[gap]
     begun = [row for row in copy.rows("handoff_start", host) if row < gap][-1]
     change(copy, begun, detail='{"cause": "join"}')
@@ -810,7 +810,7 @@ def a_host_in_the_middle_of_a_cell_is_said_to_be_nowhere(copy: Copy) -> None:
 
 @edit("record", "away")
 def an_absence_left_out(copy: Copy) -> None:
-    out = copy.rows("out_of_coverage")[0]
+    out = copy.first("out_of_coverage")
     host = copy.events.node[out]
     copy.remove(out, next(row for row in copy.rows("in_coverage", host) if row > out))
 
@@ -837,7 +837,7 @@ def an_absence_between_two_positions(copy: Copy) -> None:
 
 @edit("record", "away")
 def a_host_comes_back_between_two_ticks(copy: Copy) -> None:
-    row = copy.rows("in_coverage")[-1]
+    row = copy.last("in_coverage")
     before, after = copy.events.time_ns[row - 1], copy.events.time_ns[row]
     assert before < after - 1
     change(copy, row, time_ns=after - 1)
@@ -1061,7 +1061,7 @@ OTHER: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("key", OTHER)
 @pytest.mark.parametrize("name", ["steady", "tracks"])
 def test_what_the_manifest_tells_readers_follows_from_the_scenario(
-    name: str, key: str, runs: dict[str, Path], tmp_path: Path
+    name: str, key: str, runs: Runs, tmp_path: Path
 ) -> None:
     copy = Copy(runs[name], tmp_path / "edited")
     copy.manifest[key] = OTHER[key](copy.manifest[key])
@@ -1086,7 +1086,7 @@ MISLEADING: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("key", MISLEADING)
-def test_what_else_a_manifest_cannot_say(key: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_what_else_a_manifest_cannot_say(key: str, runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs["steady"], tmp_path / "edited")
     copy.manifest[key] = MISLEADING[key]
     copy.save()
@@ -1099,7 +1099,7 @@ SWARMS = {"steady": "--seed 3", "gossip": "--seed 1 --protocol gossip.py:Gossip 
 
 
 @pytest.mark.parametrize("name", SWARMS)
-def test_a_swarm_has_not_drawn_any_run(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_swarm_has_not_drawn_any_run(name: str, runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs[name], tmp_path / "edited")
     copy.manifest["command"] = f"mobilenet swarm --count 1 {SWARMS[name]}"
     copy.save()
@@ -1114,7 +1114,7 @@ def test_the_command_of_a_run_fits_whatever_its_directory_is_called(name: str, t
 
 
 @pytest.mark.parametrize("key", ["station_names", "host_names", "skipped_tracks"])
-def test_so_does_that_of_an_adversary(key: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_so_does_that_of_an_adversary(key: str, runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs["adversary"], tmp_path / "edited")
     copy.manifest[key] = OTHER[key](copy.manifest[key])
     copy.save()
@@ -1122,7 +1122,7 @@ def test_so_does_that_of_an_adversary(key: str, runs: dict[str, Path], tmp_path:
         verify_run(copy.path)
 
 
-def test_a_manifest_from_before_these_keys_is_none_the_worse(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_manifest_from_before_these_keys_is_none_the_worse(runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs["steady"], tmp_path / "older")
     for key in OTHER:
         del copy.manifest[key]
@@ -1145,7 +1145,7 @@ def a_gap_between_two_deliveries(copy: Copy) -> None:
 @edit("record", "tcp gossip")
 def a_delivery_1_us_after_its_broadcast(copy: Copy) -> None:
     """The last message's first delivery at another host."""
-    sent = copy.rows("broadcast")[-1]
+    sent = copy.last("broadcast")
     message, host = copy.events.message[sent], copy.events.node[sent]
     row = next(r for r in copy.rows("deliver") if copy.events.message[r] == message and copy.events.node[r] != host)
     copy.shift(row, copy.events.time_ns[sent] + 1000)
@@ -1183,7 +1183,7 @@ def a_handoff_without_a_word_over_the_wire(copy: Copy) -> None:
 @edit("record", "steady tcp")
 def joins_as_soon_as_it_is_asked(copy: Copy) -> None:
     plans = expected(recorded(copy.path / "scenario.yaml")).hosts
-    row = copy.rows("join")[0]
+    row = copy.first("join")
     copy.shift(row, plans[int(copy.events.node[row][1:])].asked[0][0] + 1)
 
 
@@ -1193,7 +1193,7 @@ def joins_as_soon_as_it_is_asked(copy: Copy) -> None:
 @edit("record", "mobile")
 def leaves_before_its_messages_are_acknowledged(copy: Copy) -> None:
     """Its sbuffer empties only after that."""
-    row = copy.rows("leave", "h3")[0]
+    row = copy.first("leave", "h3")
     left_ns = copy.events.time_ns[row]
     sizes = copy.samples.where(node="h3", quantity="sbuffer")
     copy.samples.time_ns[[row for row in sizes if copy.samples.time_ns[row] <= left_ns][-1]] = left_ns + 1000
@@ -1202,7 +1202,7 @@ def leaves_before_its_messages_are_acknowledged(copy: Copy) -> None:
 
 @edit("record", "mobile silent")
 def a_host_that_is_down_keeps_its_rbuffer(copy: Copy) -> None:
-    row = copy.rows("crash", "h1")[0]
+    row = copy.first("crash", "h1")
     now_ns = copy.events.time_ns[row] + 500_000_000
     for time_ns, value in ((now_ns, 1.0), (now_ns + 1000, 0.0)):
         place = next(r for r, time in enumerate(copy.samples.time_ns) if time > time_ns)
@@ -1246,7 +1246,7 @@ NEEDED = ("host AppHs", "host Join", "host Init", "host Leave", "station AppSh a
 
 
 @pytest.mark.parametrize("kinds", NEEDED)
-def test_what_happened_takes_messages_of_each_class(kinds: str, runs: dict[str, Path]) -> None:
+def test_what_happened_takes_messages_of_each_class(kinds: str, runs: Runs) -> None:
     path = runs["mobile"]
     events, samples = read_coded(path, "events"), read_coded(path, "samples")
     counters, plan = read_json(path, "counters.json"), expected(recorded(path / "scenario.yaml"))
@@ -1341,9 +1341,9 @@ def a_handoff_begins_between_two_ticks(copy: Copy) -> None:
 @edit("record", "rare expiring")
 def an_sbuffer_grows_before_the_wire_can_have_brought_the_message(copy: Copy) -> None:
     """The first one: nothing else can have come in."""
-    samples, sent = copy.samples, copy.rows("broadcast")[0]
+    samples, sent = copy.samples, copy.first("broadcast")
     now_ns = copy.events.time_ns[sent]
-    stations = {"s0", "s1"} - {copy.events.station[copy.rows("join", copy.events.node[sent])[0]]}
+    stations = {"s0", "s1"} - {copy.events.station[copy.first("join", copy.events.node[sent])]}
     sizes = samples.where(quantity="sbuffer")
     row = next(row for row in sizes if samples.node[row] in stations and samples.time_ns[row] > now_ns)
     samples.time_ns[row] = now_ns + 2_000_000
@@ -1354,19 +1354,19 @@ def an_sbuffer_grows_before_the_wire_can_have_brought_the_message(copy: Copy) ->
 
 
 @pytest.mark.parametrize("field", ["crash message", "in_coverage session", "refused message", "broadcast detail"])
-def test_a_value_in_a_column_that_the_event_does_not_have(field: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_value_in_a_column_that_the_event_does_not_have(field: str, runs: Runs, tmp_path: Path) -> None:
     event, column = field.split()
     value: Any = {"message": "h0:0", "session": 77, "detail": '{"a": 1}'}[column]
 
     def fill(copy: Copy) -> None:
-        copy.events[column][copy.rows(event)[0]] = value
+        copy.events[column][copy.first(event)] = value
 
     verdict = verdicts_after(runs["mobile"], tmp_path / "edited", fill)["record"]
     assert verdict.answer == "violated" and f"({event}) has {column}" in verdict.explanation
 
 
 @pytest.mark.parametrize("what", ["h0 temperature", "network echoes", "h0 wanted"])
-def test_a_sample_of_something_that_nothing_measures(what: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_sample_of_something_that_nothing_measures(what: str, runs: Runs, tmp_path: Path) -> None:
     node, quantity = what.split()
 
     def add(copy: Copy) -> None:

@@ -21,7 +21,7 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 
-from .damage import Copy, Damage, Edits, verdicts_after
+from .damage import Copy, Damage, Edits, Runs, verdicts_after
 
 SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios"
 THREE = "workload={messages: 3, instants: {kind: uniform, latest: 20}}"
@@ -45,14 +45,14 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     place = tmp_path_factory.mktemp("runs")
     for name, (file, changes) in RUNS.items():
         mobilenet.run(SCENARIOS / file, out=place / name, overrides=changes, allow_code=True)
     return {name: place / name for name in RUNS}
 
 
-def test_as_they_were_recorded_all_are_valid(runs: dict[str, Path]) -> None:
+def test_as_they_were_recorded_all_are_valid(runs: Runs) -> None:
     for path in runs.values():
         assert overall(verify_run(path)) == "valid", path
 
@@ -66,7 +66,7 @@ def edit(caught_by: str, words: str, names: str) -> Callable[[Damage], Damage]:
 
 
 @pytest.mark.parametrize(("how", "name"), edits.all)
-def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
     (check, words), function = edits.all[how, name]
     verdict = verdicts_after(runs[name], tmp_path / "edited", function)[check]
     assert verdict.answer == "violated"
@@ -78,7 +78,7 @@ def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path:
 
 @edit("record", "p3 crashes, and the scenario does not crash it", "reliable mistaken")
 def another_process_crashed(copy: Copy) -> None:
-    gone = copy.events.node[copy.rows("crash")[0]]
+    gone = copy.events.node[copy.first("crash")]
     exchanged = {gone: "p3", "p3": gone}
     for row, event in enumerate(copy.events.event):
         if event in ("deliver", "crash", "suspect", "trust"):
@@ -88,30 +88,30 @@ def another_process_crashed(copy: Copy) -> None:
 
 @edit("record", "and the scenario crashes it at", "reliable mistaken drawn")
 def a_crash_moves_to_the_end(copy: Copy) -> None:
-    row, times = copy.rows("crash")[0], copy.events.time_ns
+    row, times = copy.first("crash"), copy.events.time_ns
     copy.events.insert(len(times), **copy.events.row(row) | {"time_ns": times[-1]})
     copy.remove(row)
 
 
 @edit("record", "recovers, and a crashed process stays down", "reliable bundling")
 def a_process_recovers(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="recover")
+    copy.insert(copy.last("deliver"), node="p1", event="recover")
 
 
 @edit("record", "has the event join", "causal")
 def a_process_joins(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="join", station="s0", session=0)
+    copy.insert(copy.last("deliver"), node="p1", event="join", station="s0", session=0)
 
 
 @edit("record", "does not broadcast", "causal bundling ring mistaken drawn")
 def a_broadcast_that_the_scenario_plans_is_left_out(copy: Copy) -> None:
-    copy.remove(*copy.events.where(message=copy.events.message[copy.rows("broadcast")[-1]]))
+    copy.remove(*copy.events.where(message=copy.events.message[copy.last("broadcast")]))
 
 
 @edit("record", "the scenario plans that at", "causal drawn ring disjoint")
 def broadcasts_later(copy: Copy) -> None:
     """Each at its own delivery at the earliest."""
-    row = copy.rows("broadcast")[-1]
+    row = copy.last("broadcast")
     copy.events.time_ns[row] += 1
     for other in copy.events.where(message=copy.events.message[row]):
         copy.events.time_ns[other] = max(copy.events.time_ns[other], copy.events.time_ns[row])
@@ -120,7 +120,7 @@ def broadcasts_later(copy: Copy) -> None:
 
 @edit("record", "and the scenario plans 3 broadcasts of it", "disjoint ring")
 def one_broadcast_more(copy: Copy) -> None:
-    row = copy.rows("broadcast", "p0")[-1]
+    row = copy.last("broadcast", "p0")
     copy.repeat(row, row + 1)
     copy.events.message[row + 1] = "p0:3"
 
@@ -171,46 +171,46 @@ def a_planned_mistake_is_left_out(copy: Copy) -> None:
 
 @edit("record", "suspects p2, which has not crashed", "reliable bundling")
 def a_correct_process_is_suspected(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="suspect", detail='{"process": "p2"}')
+    copy.insert(copy.last("deliver"), node="p1", event="suspect", detail='{"process": "p2"}')
 
 
 @edit("record", "expected another process", "reliable bundling")
 def a_suspicion_without_a_process(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="suspect")
+    copy.insert(copy.last("deliver"), node="p1", event="suspect")
 
 
 @edit("record", "expected another process", "reliable")
 def a_suspicion_of_process_99(copy: Copy) -> None:
-    copy.events.detail[copy.rows("suspect")[0]] = '{"process": "p99"}'
+    copy.events.detail[copy.first("suspect")] = '{"process": "p99"}'
 
 
 @edit("record", "which it suspects already", "reliable mistaken")
 def a_suspicion_twice(copy: Copy) -> None:
-    row = copy.rows("suspect")[0]
+    row = copy.first("suspect")
     copy.repeat(row, row + 1)
 
 
 @edit("record", "which it does not suspect", "mistaken")
 def trust_without_a_suspicion(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="trust", detail='{"process": "p15"}')
+    copy.insert(copy.last("deliver"), node="p1", event="trust", detail='{"process": "p15"}')
 
 
 @edit("record", "does not take a suspicion back", "reliable")
 def a_perfect_detector_trusts_again(copy: Copy) -> None:
-    row = copy.rows("suspect")[0]
+    row = copy.first("suspect")
     copy.repeat(row, row + 1)
     copy.events.event[row + 1] = "trust"
 
 
 @edit("record", "no test can fail before 4", "reliable")
 def a_suspicion_before_any_timeout(copy: Copy) -> None:
-    copy.events.time_ns[copy.rows("suspect")[0]] = 3 * SECOND
+    copy.events.time_ns[copy.first("suspect")] = 3 * SECOND
     copy.events.sort("time_ns")
 
 
 @edit("record", "the scenario has no failure detector", "causal ring")
 def suspicions_without_a_detector(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="suspect", detail='{"process": "p2"}')
+    copy.insert(copy.last("deliver"), node="p1", event="suspect", detail='{"process": "p2"}')
 
 
 @edit("conservation", "detector: 0 tests and answers, and the first round has", "reliable bundling mistaken")
@@ -352,12 +352,12 @@ def a_completion_at_the_beginning(copy: Copy) -> None:
 
 @edit("record", "has message", "reliable bundling")
 def a_completion_at_a_truth_value(copy: Copy) -> None:
-    copy.events.say(copy.rows("complete")[0], at_ns=True)
+    copy.events.say(copy.first("complete"), at_ns=True)
 
 
 @edit("record", "by an acknowledgement, and at_ns is", "bundling alone")
 def a_completion_at_its_event(copy: Copy) -> None:
-    row = copy.rows("complete")[0]
+    row = copy.first("complete")
     copy.events.say(row, at_ns=copy.events.time_ns[row])
 
 
@@ -370,14 +370,14 @@ def completed_at(copy: Copy, row: int, at_ns: int) -> None:
 
 @edit("record", "two ways take", "reliable alone wired")
 def a_completion_in_less_than_two_ways(copy: Copy) -> None:
-    row = copy.rows("complete")[0]
+    row = copy.first("complete")
     sent = copy.events.where(event="broadcast", message=copy.events.message[row])[0]
     completed_at(copy, row, copy.events.time_ns[sent])
 
 
 @edit("record", "after its last delivery, which the source cannot know of", "bundling alone")
 def a_completion_right_after_the_last_delivery(copy: Copy) -> None:
-    row = copy.rows("complete")[-1]
+    row = copy.last("complete")
     last = copy.events.where(event="deliver", message=copy.events.message[row])[-1]
     waited_ns = copy.events.time_ns[row] - copy.events.said(row)["at_ns"]
     completed_at(copy, row, copy.events.time_ns[last] + 1 - waited_ns)
@@ -481,7 +481,7 @@ def the_detector_heard_last_when_nothing_can_have_arrived(copy: Copy) -> None:
     copy.counters["detector"]["last_reception_ns"] = 1
 
 
-def test_a_run_of_processes_is_not_stopped_by_hand(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_run_of_processes_is_not_stopped_by_hand(runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs["reliable"], tmp_path / "edited")
     copy.manifest |= {"ended_by_error": "stopped by hand at 3 s", "quiescent": False}
     copy.save()

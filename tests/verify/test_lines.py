@@ -20,7 +20,7 @@ from mobilenet.rundir.reader import RunError, read_json
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 
-from .damage import Copy, Edits, verdicts_after
+from .damage import Copy, Edits, Runs, verdicts_after
 
 SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios" / "programs"
 FLAT = ["record.programs=true"]
@@ -33,14 +33,14 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     place = tmp_path_factory.mktemp("runs")
     for name, (file, changes) in RUNS.items():
         mobilenet.run(SCENARIOS / file, out=place / name, overrides=changes, allow_code=True)
     return {name: place / name for name in RUNS}
 
 
-def test_as_they_were_recorded_none_has_an_edited_record(runs: dict[str, Path]) -> None:
+def test_as_they_were_recorded_none_has_an_edited_record(runs: Runs) -> None:
     assert {overall(verify_run(runs[name])) for name in ("flood", "told", "nodes")} == {"valid"}
     assert [check for check, told in verify_run(runs["bug"]).items() if told.answer == "violated"] == ["fifo_order"]
 
@@ -49,7 +49,7 @@ edit = Edits()
 
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
-def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
     words, function = edit.all[how, name]
     verdict = verdicts_after(runs[name], tmp_path / "edited", function)["record"]
     assert verdict.answer == "violated" and words in verdict.explanation
@@ -125,7 +125,7 @@ def all_live_for_the_77th_time(copy: Copy) -> None:
 
 @edit("crashed at", "flood")
 def a_program_that_is_down_is_told_something(copy: Copy) -> None:
-    row = copy.rows("crash")[0]
+    row = copy.first("crash")
     now_ns, node = copy.events.time_ns[row] + 1000, copy.events.node[row]
     place = next(row for row, time in enumerate(copy.lines.time_ns) if time > now_ns)
     for said, line in ((True, '{"do": "done"}'), (False, '{"ev": "timer", "t": 1, "name": "tick"}')):
@@ -316,7 +316,7 @@ def a_class_of_another_name(copy: Copy) -> None:
             side["heard"] = side.pop("told")
 
 
-def test_lines_are_not_left_out(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_lines_are_not_left_out(runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs["flood"], tmp_path / "edited")
     (copy.path / "lines.parquet").unlink()
     del copy.optional["lines"], copy.counters["rows"]["lines"]

@@ -45,7 +45,7 @@ def of_kind(copy: Copy, *kinds: str, medium: str = "radio") -> list[int]:
 
 
 def last_name(copy: Copy) -> str:
-    return str(copy.events.message[copy.rows("broadcast")[-1]])
+    return str(copy.events.message[copy.last("broadcast")])
 
 
 def lose(copy: Copy, rows: list[int]) -> None:
@@ -193,7 +193,7 @@ def listed_before_its_broadcast(copy: Copy) -> None:
 
 @edit("record", "slow")
 def recovered_from_nowhere(copy: Copy) -> None:
-    name = copy.events.message[copy.rows("broadcast")[0]]
+    name = copy.events.message[copy.first("broadcast")]
     for row in of_kind(copy, "Rsp2", medium="wired"):
         copy.messages.say(row, bodies=[name] * len(copy.messages.said(row)["bodies"]))
 

@@ -77,7 +77,7 @@ def down_without_a_crash(copy: Copy) -> None:
 @edit("conservation", "disk power tcp")
 def a_host_that_is_down_sends(copy: Copy) -> None:
     messages = copy.messages
-    crash, recover = copy.rows("crash", "h1")[0], copy.rows("recover", "h1")[0]
+    crash, recover = copy.first("crash", "h1"), copy.first("recover", "h1")
     row = next(row for row in radio(copy, "received") if messages.sender[row] == "h1")
     shift = (copy.events.time_ns[crash] + copy.events.time_ns[recover]) // 2 - messages.send_ns[row]
     messages.send_ns[row] += shift

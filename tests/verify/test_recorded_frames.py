@@ -19,7 +19,7 @@ import mobilenet
 from mobilenet.judgement import verdicts_of
 from mobilenet.verify import verify_run
 
-from .damage import Copy, Edits, Table, verdicts_after
+from .damage import Copy, Edits, Runs, Table, verdicts_after
 from .on_air_worlds import MOVING, WORLDS, accused, as_text, draw, record
 from .test_insider import tracks_in
 
@@ -68,7 +68,7 @@ edit = Edits()
 
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
-def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
     check, function = edit.all[how, name]
     found = accused(verdicts_after(runs[name], tmp_path / "edited", function))
     assert check in found, found
@@ -293,7 +293,7 @@ def down_for_no_reason(copy: Copy) -> None:
 
 @edit("record", "disk power")
 def a_host_that_is_down_sends(copy: Copy) -> None:
-    crash, recover = copy.rows("crash", "h1")[0], copy.rows("recover", "h1")[0]
+    crash, recover = copy.first("crash", "h1"), copy.first("recover", "h1")
     middle_ns = (copy.events.time_ns[crash] + copy.events.time_ns[recover]) // 2
     last = max(row for row, sender in enumerate(copy.frames.sender)
                if sender == "h1" and copy.frames.end_ns[row] < copy.events.time_ns[crash])  # fmt: skip
@@ -519,7 +519,7 @@ def a_station_that_a_message_is_for_is_not_addressed(copy: Copy) -> None:
 @edit("record", "frames_alone")
 def a_host_hands_over_to_a_station_that_does_not_hear_it(copy: Copy) -> None:
     """Its one frame arrives before the handoff begins."""
-    row = copy.rows("handoff_end")[0]
+    row = copy.first("handoff_end")
     host, end_ns = copy.events.node[row], copy.events.time_ns[row]
     begin_ns = [copy.events.time_ns[each] for each in copy.rows("handoff_start", host) if each < row][-1]
     for each, (sender, at_ns) in enumerate(copy.frames.each("sender", "end_ns")):
@@ -529,7 +529,7 @@ def a_host_hands_over_to_a_station_that_does_not_hear_it(copy: Copy) -> None:
 
 
 def expire_after(copy: Copy, add_s: float) -> None:
-    row = copy.rows("expire")[0]
+    row = copy.first("expire")
     copy.events.say(row, silent_s=copy.events.said(row)["silent_s"] + add_s)
 
 
@@ -621,7 +621,7 @@ class Chatter:
 
 
 @pytest.fixture(scope="module")
-def chatter(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def chatter(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """A run on each of several radios."""
     place = tmp_path_factory.mktemp("chatter")
     (place / "chatter.py").write_text(CHATTER)
@@ -637,7 +637,7 @@ def chatter(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: place / name for name in radios}
 
 
-def test_plug_ins_that_send_in_every_way_are_not_accused(chatter: dict[str, Path]) -> None:
+def test_plug_ins_that_send_in_every_way_are_not_accused(chatter: Runs) -> None:
     for name, path in chatter.items():
         copy = json.loads((path / "counters.json").read_text())
         assert copy["rows"]["events"]["expire"] > 20 and copy["radio"]["frames"] > 200
@@ -646,7 +646,7 @@ def test_plug_ins_that_send_in_every_way_are_not_accused(chatter: dict[str, Path
 
 
 @pytest.mark.parametrize("name", ["disk", "power", "acking"])
-def test_a_silence_that_a_plug_in_did_not_have(name: str, chatter: dict[str, Path], tmp_path: Path) -> None:
+def test_a_silence_that_a_plug_in_did_not_have(name: str, chatter: Runs, tmp_path: Path) -> None:
     found = accused(verdicts_after(chatter[name], tmp_path / "edited", lambda copy: expire_after(copy, 0.25)))
     assert "record" in found
 

@@ -12,7 +12,7 @@ import pytest
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 
-from .damage import Copy, Edits, verdicts_after
+from .damage import Copy, Edits, Runs, verdicts_after
 from .on_air_worlds import WORLDS, accused, record
 
 SILENT = WORLDS["only_messages"] | {
@@ -26,7 +26,7 @@ SILENT = WORLDS["only_messages"] | {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     place = tmp_path_factory.mktemp("runs")
     record(SILENT, place / "silent")
     record(WORLDS["disk"], place / "disk")
@@ -34,7 +34,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {path.name: path for path in place.iterdir()}
 
 
-def test_as_they_were_recorded_none_is_violated(runs: dict[str, Path]) -> None:
+def test_as_they_were_recorded_none_is_violated(runs: Runs) -> None:
     assert all(overall(verify_run(path)) != "violated" for path in runs.values())
 
 
@@ -42,7 +42,7 @@ edit = Edits()
 
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
-def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
     check, function = edit.all[how, name]
     verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
     assert verdicts[check].answer == "violated", accused(verdicts)
@@ -117,7 +117,7 @@ def a_station_tells_of_a_gap_that_the_host_has_not(copy: Copy) -> None:
 @edit("record", "silent")
 def deliveries_before_a_gap_left_out(copy: Copy) -> None:
     """What the host delivered last before it was silent: the gap seems to excuse that."""
-    gap = copy.rows("gap")[0]
+    gap = copy.first("gap")
     copy.remove([row for row in copy.rows("deliver", copy.events.node[gap]) if row < gap][-1])
 
 
@@ -139,5 +139,5 @@ def a_copy_is_called_as_another_message(copy: Copy) -> None:
 
 @edit("record", "left")
 def a_host_leaves_just_after_it_has_said_so(copy: Copy) -> None:
-    row = copy.rows("leave")[0]
+    row = copy.first("leave")
     copy.shift(row, copy.events.time_ns[row] + 700_000)

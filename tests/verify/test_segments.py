@@ -12,7 +12,7 @@ import pytest
 
 from mobilenet.verify import verify_run
 
-from .damage import Copy, verdicts_after
+from .damage import Copy, Runs, verdicts_after
 from .on_air_worlds import WORLDS, accused, draw, record
 from .test_message_causes import of_kind
 
@@ -50,7 +50,7 @@ EDITS: dict[str, tuple[str, str, dict[str, int]]] = {  # kind, words of the expl
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("medium", ["radio", "wired"])
 @pytest.mark.parametrize("how", EDITS)
-def test_a_number_is_caught(how: str, medium: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_number_is_caught(how: str, medium: str, name: str, runs: Runs, tmp_path: Path) -> None:
     kind, words, added = EDITS[how]
 
     def edit(copy: Copy) -> None:
@@ -67,7 +67,7 @@ def assert_caught(run: Path, tmp_path: Path, edit: Any, words: str) -> None:
     assert any(words in one for one in said), said
 
 
-def test_acks_that_fall_are_caught(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_acks_that_fall_are_caught(runs: Runs, tmp_path: Path) -> None:
     def edit(copy: Copy) -> None:
         for row in of_kind(copy, "TcpAck"):
             copy.messages.say(row, ack=1)
@@ -75,7 +75,7 @@ def test_acks_that_fall_are_caught(runs: dict[str, Path], tmp_path: Path) -> Non
     assert_caught(runs["tcp"], tmp_path, edit, "acknowledg")
 
 
-def test_ends_of_messages_that_move_are_caught(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_ends_of_messages_that_move_are_caught(runs: Runs, tmp_path: Path) -> None:
     def edit(copy: Copy) -> None:
         for row in of_kind(copy, "TcpData")[60:]:
             detail = copy.messages.said(row)
@@ -88,7 +88,7 @@ def test_ends_of_messages_that_move_are_caught(runs: dict[str, Path], tmp_path: 
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_samples_of_other_numbers_are_caught(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_samples_of_other_numbers_are_caught(name: str, runs: Runs, tmp_path: Path) -> None:
     def edit(copy: Copy) -> None:
         for row in copy.samples.where(quantity="segment_messages"):
             copy.samples.value[row] += 3
@@ -96,7 +96,7 @@ def test_samples_of_other_numbers_are_caught(name: str, runs: dict[str, Path], t
     assert_caught(runs[name], tmp_path, edit, "segment_messages")
 
 
-def test_messages_left_out_of_all_segments_are_caught(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_messages_left_out_of_all_segments_are_caught(runs: Runs, tmp_path: Path) -> None:
     def edit(copy: Copy) -> None:
         for medium in ("radio", "wired"):
             for row in of_kind(copy, "TcpData", medium=medium):

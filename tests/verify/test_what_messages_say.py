@@ -319,7 +319,7 @@ def a_list_is_the_other_way_round(copy: Copy) -> None:
 @edit("no Rsp1 has offered that", "disk")
 def a_station_wants_what_nobody_offered(copy: Copy) -> None:
     row = next(row for row in on_wires(copy, "Req2") if copy.messages.said(row)["wanted"])
-    name = copy.events.message[copy.rows("broadcast")[0]]
+    name = copy.events.message[copy.first("broadcast")]
     for other in of_one_session(copy, row):
         copy.messages.say(other, wanted=[name, *copy.messages.said(other)["wanted"][1:]])
 
@@ -377,7 +377,7 @@ def a_message_names_a_host_that_lacks_it(copy: Copy) -> None:
 
 @edit("when it is not asked to and its sbuffer does not empty", "disk bare")
 def a_host_leaves_later(copy: Copy) -> None:
-    row = copy.rows("leave")[0]
+    row = copy.first("leave")
     copy.events.time_ns[row] += 50_000 if "messages" in copy.optional else 100_000
 
 
