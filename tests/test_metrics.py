@@ -16,8 +16,8 @@ from mobilenet.metrics.buffers import time_weighted_mean
 from mobilenet.rundir.recorder import EventLog, Samples
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
+from tests.conftest import SCENARIOS
 
-ROOT = Path(__file__).parents[1]
 NO_COUNTERS = {"radio": {"queue_drops": 0}}
 
 
@@ -213,9 +213,7 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
 
 def test_our_protocols_declare_what_metrics_depend_on() -> None:
     declared = {
-        declaration.name: measures(
-            Scenario.load(ROOT / "scenarios" / "first.yaml", [f"protocol={{name: {declaration.name}}}"])
-        )
+        declaration.name: measures(Scenario.load(SCENARIOS / "first.yaml", [f"protocol={{name: {declaration.name}}}"]))
         for declaration in CATALOGUE
     }
     assert declared == {
@@ -232,6 +230,6 @@ def test_our_protocols_declare_what_metrics_depend_on() -> None:
 )  # fmt: skip
 def test_processes_without_a_detector_are_not_measured_by_it(name: str, has: set[str], tmp_path: Path) -> None:
     few = ["processes=16"] if name.endswith(("causal", "bundling")) else []
-    run = mobilenet.run(ROOT / "scenarios" / f"{name}.yaml", overrides=few, out=tmp_path / "run", allow_code=True)
+    run = mobilenet.run(SCENARIOS / f"{name}.yaml", overrides=few, out=tmp_path / "run", allow_code=True)
     mentioned = {"detector_messages", "suspicions", "suspicions_taken_back", "broadcasts_complete"}
     assert run.metrics.keys() & mentioned == has | ({"suspicions_taken_back"} if has else set())

@@ -28,11 +28,11 @@ from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.fold import EventFold
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario
+from tests.conftest import SCENARIOS
 from tests.verify.damage import SCENARIO
 from tests.verify.test_against_brute_force import KINDS, columns
 from tests.verify.test_screening import PROCESSES, Record, damage, recorded
 
-SCENARIOS = Path(__file__).parents[1] / "scenarios"
 RUNS = {
     "faults": ("faults.yaml", ["duration_s=40", "faults.every_s=5", "faults.first_at_s=11", "hosts.count=40"]),
     "crashes": ("faults.yaml", ["duration_s=40", "hosts.count=10", "faults.station=s0", "faults.first_at_s=1",

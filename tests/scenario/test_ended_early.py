@@ -79,7 +79,7 @@ def test_processes_and_walkers_too(tmp_path: Path) -> None:
 def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     scenario = edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
     options = [option for change in SMALL for option in ("--set", change)]
-    done = command("run", str(scenario), "--allow-code", "--out", "run", *options, place=tmp_path)
+    done = command("run", scenario, "--allow-code", "--out", "run", *options, place=tmp_path)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "the run until then is in run, marked as ended early" in done.stderr
     run = mobilenet.load(tmp_path / "run")

@@ -12,8 +12,9 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet as command
+from tests.conftest import SCENARIOS
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "own_protocol"
+FOLDER = SCENARIOS / "own_protocol"
 SMALL = ["duration_s=10", "hosts.count=8"]
 
 

@@ -22,9 +22,8 @@ from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.broadcasts.asked import asked_problem
 from mobilenet.verify.record.judge import contradicted
 from mobilenet.world.interventions import in_order
-from tests.conftest import ROOT
+from tests.conftest import FIRST
 
-FIRST = ROOT / "scenarios" / "first.yaml"
 BY_HAND: dict[str, dict[str, Any]] = {
     "crash": {"at_s": 5.123456789, "host": "h1"},
     "recover": {"at_s": 9, "host": "h1"},

@@ -27,11 +27,11 @@ from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from mobilenet.verify.record.needed import needed_problem
+from tests.conftest import SCENARIOS
 
 from .damage import SCENARIO, Copy, Edits, Runs, verdicts_after
 from .test_gaps import SILENT_HOSTS
 
-ROOT = Path(mobilenet.__file__).parents[1]
 TRACKS = """
 duration_s: 30
 stations: {layout: {shape: points, points_m: [[0, 0], [130, 0]]}}
@@ -78,7 +78,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     radio("silent", SILENT_HOSTS)
     radio("expiring", SILENT_HOSTS, "record.messages=false")
     mobilenet.run(tracks_in(tmp_path_factory.mktemp("tracks")), out=place / "tracks")
-    gossip = ROOT / "scenarios" / "own_protocol" / "gossip.yaml"
+    gossip = SCENARIOS / "own_protocol" / "gossip.yaml"
     mobilenet.run(gossip, out=place / "gossip", overrides=["duration_s=10", "hosts.count=8"], allow_code=True)
     (place / "adversary").mkdir()
     record_adversary(draw(8, "mixed"), place / "adversary")

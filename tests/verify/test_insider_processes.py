@@ -20,10 +20,10 @@ from mobilenet.clock import SECOND
 from mobilenet.rundir.reader import RunError
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from tests.conftest import SCENARIOS
 
 from .damage import Copy, Damage, Edits, Runs, verdicts_after
 
-SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios"
 THREE = "workload={messages: 3, instants: {kind: uniform, latest: 20}}"
 DRAWN = "random_faults={count: 3, latest: 20}"
 CHAIN = "network={kind: wired, edges: [[0, 1], [1, 2], [2, 3]], delay_ms: 100}"

@@ -19,10 +19,11 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError, read_json
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from tests.conftest import SCENARIOS
 
 from .damage import Copy, Edits, Runs, verdicts_after
 
-SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios" / "programs"
+SCENARIOS = SCENARIOS / "programs"
 FLAT = ["record.programs=true"]
 RUNS = {
     "flood": ("flood.yaml", [*FLAT, "duration_s=10"]),

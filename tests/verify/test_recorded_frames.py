@@ -18,12 +18,12 @@ import pytest
 import mobilenet
 from mobilenet.judgement import verdicts_of
 from mobilenet.verify import verify_run
+from tests.conftest import SCENARIOS
 
 from .damage import Copy, Edits, Runs, Table, verdicts_after
 from .on_air_worlds import MOVING, WORLDS, accused, as_text, draw, record
 from .test_insider import tracks_in
 
-ROOT = Path(mobilenet.__file__).parents[1]
 DRAWN = 30
 RUNS = WORLDS
 
@@ -53,7 +53,7 @@ SHIPPED = {
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_runs_are_not_accused(name: str, tmp_path: Path) -> None:
     overrides = [*SHIPPED[name], *RECORDED]
-    mobilenet.run(ROOT / "scenarios" / name, out=tmp_path / "run", overrides=overrides, allow_code=True)
+    mobilenet.run(SCENARIOS / name, out=tmp_path / "run", overrides=overrides, allow_code=True)
     assert not accused(verify_run(tmp_path / "run"))
 
 

@@ -19,10 +19,9 @@ from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from tests.conftest import SCENARIOS
 
 from .damage import SCENARIO, Copy
-
-SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios"
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.world import attachment
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.coverage import Coverage
+from tests.conftest import SCENARIOS
 
 RANGE_M, HYSTERESIS_M = 120.0, 5.0
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
 def obvious(stations: np.ndarray, xy: np.ndarray, current: list[int]) -> list[int]:
