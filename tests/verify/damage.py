@@ -92,6 +92,11 @@ class Table(dict[str, list[Any]]):
         """The detail says this as well, or instead."""
         self.detail[row] = json.dumps(self.said(row) | values)
 
+    def add(self, row: int, **numbers: float) -> None:
+        """These numbers of the detail are greater by that."""
+        said = self.said(row)
+        self.say(row, **{name: said[name] + number for name, number in numbers.items()})
+
 
 class Copy:
     def __init__(self, whole: Path, path: Path) -> None:
@@ -215,3 +220,12 @@ class Edits:
 
     def add(self, how: str, caught_by: Any, names: str, damage: Damage) -> None:
         self.all |= {(how, name): (caught_by, damage) for name in names.split()}
+
+    def require_caught(self, how: str, name: str, runs: Runs, folder: Path) -> None:
+        """By its property, in a few lines."""
+        check, damage = self.all[how, name]
+        verdicts = verdicts_after(runs[name], folder / "edited", damage)
+        assert verdicts[check].answer == "violated", {
+            name: verdict for name, verdict in verdicts.items() if verdict.answer != "valid"
+        }
+        assert 1 <= len(verdicts[check].explanation.splitlines()) < 10

@@ -147,24 +147,15 @@ def test_nothing_is_noted_where_nobody_is_given_up(tmp_path: Path) -> None:
     assert not set(run.events.event) & {"expire", "gap"} and run.verdict == "valid"
 
 
-def expire(copy: Copy) -> int:
-    return copy.first("expire")
-
-
-def shorter_silence(copy: Copy) -> None:
-    row = expire(copy)
-    copy.events.say(row, silent_s=copy.events.said(row)["silent_s"] - 0.5)
-
-
 def another_gap(copy: Copy) -> None:
     row = copy.last("deliver", "h4")
     copy.insert(row, node="h4", event="gap", session=copy.events.session[row], station="s0")
 
 
 DAMAGES: dict[str, Damage] = {
-    "nobody gave it up": lambda copy: copy.remove(expire(copy)),
-    "somebody else was given up": lambda copy: copy.events.say(expire(copy), host="h4"),
-    "it was silent for less": shorter_silence,
+    "nobody gave it up": lambda copy: copy.remove(copy.first("expire")),
+    "somebody else was given up": lambda copy: copy.events.say(copy.first("expire"), host="h4"),
+    "it was silent for less": lambda copy: copy.events.add(copy.first("expire"), silent_s=-0.5),
     "a host that nobody gave up": another_gap,
 }
 

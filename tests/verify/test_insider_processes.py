@@ -461,7 +461,7 @@ def bundles_carry_nothing(copy: Copy) -> None:
 def a_source_learns_earlier_that_its_broadcast_is_complete(copy: Copy) -> None:
     """By a tenth of a time unit, and the reception is as much earlier."""
     for row in copy.rows("complete"):
-        copy.events.say(row, at_ns=copy.events.said(row)["at_ns"] - SECOND // 10)
+        copy.events.add(row, at_ns=-(SECOND // 10))
         copy.events.time_ns[row] -= SECOND // 10
     copy.events.sort("time_ns")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .damage import Copy, Edits, verdicts_after
-from .on_air_worlds import POWER, WORLDS, accused
+from .damage import Copy, Edits
+from .on_air_worlds import POWER, WORLDS
 from .test_recorded_frames import move, refate, renew, with_fate
 
 NEAR = {"layout": {"shape": "points", "points_m": [[0, 0], [60, 0]]}}
@@ -29,9 +29,7 @@ edit = Edits()
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
 def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
-    check, function = edit.all[how, name]
-    verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
-    assert verdicts[check].answer == "violated", accused(verdicts)
+    edit.require_caught(how, name, runs, tmp_path)
 
 
 @edit("record", "tcp")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from .damage import Copy, Edits, verdicts_after
-from .on_air_worlds import TWO_CELLS, WORLDS, accused
+from .damage import Copy, Edits
+from .on_air_worlds import TWO_CELLS, WORLDS
 from .test_recorded_frames import renew
 
 CALM: dict[str, Any] = {"faults": None, "protocol": {"name": "mobile_causal"}}
@@ -35,9 +35,7 @@ edit = Edits()
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
 def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
-    check, function = edit.all[how, name]
-    verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
-    assert verdicts[check].answer == "violated", accused(verdicts)
+    edit.require_caught(how, name, runs, tmp_path)
 
 
 def of_kind(copy: Copy, *kinds: str, medium: str = "radio") -> list[int]:

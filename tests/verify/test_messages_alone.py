@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from .damage import Copy, Edits, verdicts_after
-from .on_air_worlds import MOVING, WORLDS, accused
+from .damage import Copy, Edits
+from .on_air_worlds import MOVING, WORLDS
 
 ONLY: dict[str, Any] = {"record": {"messages": True}}
 HELD = {"interventions": [{**one, "loses": False} if one["do"] == "cut" else one
@@ -31,9 +31,7 @@ edit = Edits()
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
 def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
-    check, function = edit.all[how, name]
-    verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
-    assert verdicts[check].answer == "violated", accused(verdicts)
+    edit.require_caught(how, name, runs, tmp_path)
 
 
 def radio(copy: Copy, *fates: str) -> list[int]:

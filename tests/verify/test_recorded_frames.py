@@ -69,9 +69,7 @@ edit = Edits()
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
 def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
-    check, function = edit.all[how, name]
-    found = accused(verdicts_after(runs[name], tmp_path / "edited", function))
-    assert check in found, found
+    edit.require_caught(how, name, runs, tmp_path)
 
 
 def renew(copy: Copy) -> None:
@@ -529,8 +527,7 @@ def a_host_hands_over_to_a_station_that_does_not_hear_it(copy: Copy) -> None:
 
 
 def expire_after(copy: Copy, add_s: float) -> None:
-    row = copy.first("expire")
-    copy.events.say(row, silent_s=copy.events.said(row)["silent_s"] + add_s)
+    copy.events.add(copy.first("expire"), silent_s=add_s)
 
 
 @edit("gaps", "disk power town only_messages")

@@ -12,8 +12,8 @@ import pytest
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 
-from .damage import Copy, Edits, Runs, verdicts_after
-from .on_air_worlds import WORLDS, accused, record
+from .damage import Copy, Edits, Runs
+from .on_air_worlds import WORLDS, record
 
 SILENT = WORLDS["only_messages"] | {
     "duration_s": 20,
@@ -43,9 +43,7 @@ edit = Edits()
 
 @pytest.mark.parametrize(("how", "name"), edit.all)
 def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
-    check, function = edit.all[how, name]
-    verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
-    assert verdicts[check].answer == "violated", accused(verdicts)
+    edit.require_caught(how, name, runs, tmp_path)
 
 
 @edit("record", "silent disk")

@@ -86,17 +86,17 @@ def a_session_begins_elsewhere(copy: Copy) -> None:
     first = of_kind(copy, "InitAck")[3]
     key = about(copy, first)
     for row in of_one_session(copy, first):
-        copy.messages.say(row, **{name: copy.messages.said(row)[name] + 3 for name in ("start", "base")})
+        copy.messages.add(row, start=3, base=3)
     for row in [*of_kind(copy, "AckH", "Init"), *of_kind(copy, "Req1", medium="wired")]:
         session = copy.messages.said(row).get("lc", copy.messages.session[row])
         if (copy.messages.host[row], session) == key:
-            copy.messages.say(row, nxt=copy.messages.said(row)["nxt"] + 3)
+            copy.messages.add(row, nxt=3)
 
 
 @edit("by what its station sends that one is", "disk fast vcube")
 def recovery_messages_have_other_numbers(copy: Copy) -> None:
     for row in of_kind(copy, "AppCo"):
-        copy.messages.say(row, number=copy.messages.said(row)["number"] + 100)
+        copy.messages.add(row, number=100)
 
 
 @edit("which it has had since", "disk power vcube")
@@ -194,7 +194,7 @@ def a_copy_of_an_old_message(copy: Copy) -> None:
 @edit("first_seq is", "disk power vcube")
 def a_join_counts_from_another_number(copy: Copy) -> None:
     for row in of_kind(copy, "Join"):
-        copy.messages.say(row, first_seq=copy.messages.said(row)["first_seq"] + 4)
+        copy.messages.add(row, first_seq=4)
 
 
 @edit("the next position is", "disk power vcube")
@@ -217,15 +217,13 @@ def hosts_acknowledge_the_start(copy: Copy) -> None:
 def a_cell_has_other_numbers(copy: Copy) -> None:
     """Two messages that came over the wires right after each other, as far as no delivery tells them apart."""
     for row in of_kind(copy, "AppSh", "AppCo"):
-        copy.messages.say(row, number=copy.messages.said(row)["number"] + 1)
+        copy.messages.add(row, number=1)
     for row in of_kind(copy, "InitAck"):
-        told = copy.messages.said(row)
-        copy.messages.say(
-            row, start=told["start"] + 1, base=told["base"] + 1, skip=[number + 1 for number in told["skip"]]
-        )
+        copy.messages.add(row, start=1, base=1)
+        copy.messages.say(row, skip=[number + 1 for number in copy.messages.said(row)["skip"]])
     for row in [*of_kind(copy, "AckH", "Init"), *of_kind(copy, "Req1", medium="wired")]:
         if not copy.messages.said(row).get("join"):
-            copy.messages.say(row, nxt=copy.messages.said(row)["nxt"] + 1)
+            copy.messages.add(row, nxt=1)
 
 
 @edit("begins with message number", "disk power")
@@ -270,7 +268,7 @@ def on_wires(copy: Copy, kind: str) -> list[int]:
 def a_cookie_of_nobody(copy: Copy) -> None:
     for row in of_kind(copy, "Join"):
         if "cookie" in copy.messages.said(row):
-            copy.messages.say(row, cookie=copy.messages.said(row)["cookie"] + 50)
+            copy.messages.add(row, cookie=50)
 
 
 @edit("was given to somebody else", "disk power vcube")
