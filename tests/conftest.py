@@ -15,8 +15,10 @@ settings.register_profile("mobilenet", deadline=None, print_blob=True)
 settings.load_profile("mobilenet")
 
 ROOT = Path(__file__).parents[1]
+SCENARIOS = ROOT / "scenarios"
+FIRST = SCENARIOS / "first.yaml"
 REPLICATIONS = 4
-STUDY = f"""scenario: {ROOT}/scenarios/first.yaml
+STUDY = f"""scenario: {FIRST}
 factors:
   workload.interval_s: [1, 2]
   wireless.loss: [0, 0.2]

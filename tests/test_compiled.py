@@ -14,9 +14,9 @@ import pytest
 
 from mobilenet.engine import build_native, native
 from mobilenet.studies.spark import package_archive
+from tests.conftest import ROOT
 from tests.test_fingerprints import Digests, digests, recorded, shortened
 
-ROOT = Path(__file__).parents[1]
 needs_a_compiler = pytest.mark.skipif(build_native.obstacle() is not None, reason=str(build_native.obstacle()))
 
 

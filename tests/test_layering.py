@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT
 
 # From the ground up. Rooms of one line lie side by side: none of them imports another.
 FLOORS = (

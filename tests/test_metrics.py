@@ -16,21 +16,27 @@ from mobilenet.metrics.buffers import time_weighted_mean
 from mobilenet.rundir.recorder import EventLog, Samples
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
+from tests.conftest import SCENARIOS
 
-ROOT = Path(__file__).parents[1]
 NO_COUNTERS = {"radio": {"queue_drops": 0}}
 
 
 def row_of(
-    script: list[tuple[float, str, str, dict[str, Any]]],
+    script: list[str | tuple[float, str, str, dict[str, Any]]],
     samples: list[tuple[float, str, str, float]] | None = None,
     warmup_s: float = 0.0,
     duration_s: float = 100.0,
     **manifest: Any,
 ) -> dict[str, float | int | None]:
+    """Metrics of these events, as in `2.5 h0 deliver h1:0`, or with what else they say, and of these samples."""
     log = EventLog()
-    for time_s, node, event, more in script:
-        log.add(round(time_s * SECOND), node, event, **more)
+    for line in script:
+        if isinstance(line, str):
+            second, node, event, *message = line.split()
+            log.add(round(float(second) * SECOND), node, event, *message)
+        else:
+            time_s, node, event, more = line
+            log.add(round(time_s * SECOND), node, event, **more)
     columns = Samples()
     for time_s, node, quantity, value in samples or []:
         columns.add(round(time_s * SECOND), node, quantity, value)
@@ -41,16 +47,16 @@ def row_of(
 def test_delays_and_counts() -> None:
     row = row_of(
         [
-            (0, "h0", "join", {}),
-            (0, "h1", "join", {}),
-            (1, "h0", "broadcast", {"message": "h0:0"}),
-            (5, "h0", "deliver", {"message": "h0:0"}),
-            (20, "h0", "broadcast", {"message": "h0:1"}),
-            (21, "h0", "deliver", {"message": "h0:1"}),
-            (23, "h1", "deliver", {"message": "h0:0"}),
-            (24, "h1", "deliver", {"message": "h0:1"}),
+            "0 h0 join",
+            "0 h1 join",
+            "1 h0 broadcast h0:0",
+            "5 h0 deliver h0:0",
+            "20 h0 broadcast h0:1",
+            "21 h0 deliver h0:1",
+            "23 h1 deliver h0:0",
+            "24 h1 deliver h0:1",
             (30, "h1", "refused", {"detail": {"cause": "down"}}),
-            (31, "h1", "broadcast", {"message": "h1:0"}),
+            "31 h1 broadcast h1:0",
         ],
         warmup_s=10,
     )
@@ -64,29 +70,26 @@ def test_delays_and_counts() -> None:
 def test_who_joined_later_is_owed_nothing_older() -> None:
     row = row_of(
         [
-            (0, "h0", "join", {}),
-            (1, "h0", "broadcast", {"message": "h0:0"}),
-            (2, "h1", "join", {}),
-            (3, "h0", "deliver", {"message": "h0:0"}),
+            "0 h0 join",
+            "1 h0 broadcast h0:0",
+            "2 h1 join",
+            "3 h0 deliver h0:0",
         ]
     )
     assert row["broadcasts_undelivered"] == 0
 
 
 def test_handoffs_superseded_ones_apart() -> None:
-    def deliver(time_s: float, number: int) -> tuple[float, str, str, dict[str, Any]]:
-        return (time_s, "h0", "deliver", {"message": f"h1:{number}"})
-
     row = row_of(
         [
-            (0, "h0", "join", {}),
-            deliver(8, 0),
-            deliver(9, 1),
+            "0 h0 join",
+            "8 h0 deliver h1:0",
+            "9 h0 deliver h1:1",
             (10, "h0", "handoff_start", {"session": 2, "detail": {"cause": "cell"}}),
             (10.1, "h0", "handoff_start", {"session": 3, "detail": {"cause": "cell"}}),
             (10.5, "h0", "handoff_end", {"session": 3, "detail": {"recovered": 4, "skipped": 0}}),
-            deliver(11, 2),
-            deliver(12, 3),
+            "11 h0 deliver h1:2",
+            "12 h0 deliver h1:3",
             (20, "h0", "handoff_start", {"session": 4, "detail": {"cause": "recovery"}}),
             (21, "h0", "handoff_end", {"session": 4, "detail": {"recovered": 0, "skipped": 0}}),
             (22, "h0", "handoff_start", {"session": 5, "detail": {"cause": "cell"}}),
@@ -105,10 +108,10 @@ def test_a_leave_ends_a_handoff_and_what_follows_supersedes_nothing() -> None:
 
     row = row_of(
         [
-            (0, "h0", "join", {}),
+            "0 h0 join",
             start(10, 2),
-            (11, "h0", "leave", {}),
-            (20, "h0", "join", {}),
+            "11 h0 leave",
+            "20 h0 join",
             start(30, 5),
             start(30.2, 6),
         ]
@@ -118,17 +121,14 @@ def test_a_leave_ends_a_handoff_and_what_follows_supersedes_nothing() -> None:
 
 @pytest.mark.parametrize("end", ["crash", "leave"])
 def test_an_interruption_by_a_crash_or_a_leave_is_none_of_a_handoff(end: str) -> None:
-    def deliver(time_s: float, number: int) -> tuple[float, str, str, dict[str, Any]]:
-        return (time_s, "h0", "deliver", {"message": f"h1:{number}"})
-
     def handoff(time_s: float, session: int) -> list[tuple[float, str, str, dict[str, Any]]]:
         detail = {"recovered": 0, "skipped": 0}
         return [(time_s, "h0", "handoff_start", {"session": session, "detail": {"cause": "cell"}}),
                 (time_s + 0.1, "h0", "handoff_end", {"session": session, "detail": detail})]  # fmt: skip
 
     row = row_of([
-        (0, "h0", "join", {}), deliver(10, 0), deliver(12, 1), *handoff(13, 2), deliver(14, 2), *handoff(15, 3),
-        (16, "h0", end, {}), deliver(40, 3), deliver(42, 4),
+        "0 h0 join", "10 h0 deliver h1:0", "12 h0 deliver h1:1", *handoff(13, 2), "14 h0 deliver h1:2", *handoff(15, 3),
+        f"16 h0 {end}", "40 h0 deliver h1:3", "42 h0 deliver h1:4",
     ])  # fmt: skip
     assert row["handoffs"] == 2
     assert row["handoff_interruption_mean_s"] == 2.0  # from 12 to 14; not from 14 to 40
@@ -138,7 +138,7 @@ def test_an_interruption_by_a_crash_or_a_leave_is_none_of_a_handoff(end: str) ->
 
 def test_buffers_are_weighted_with_time() -> None:
     row = row_of(
-        [(0, "h0", "join", {}), (50, "h1", "join", {}), (90, "h1", "leave", {})],
+        ["0 h0 join", "50 h1 join", "90 h1 leave"],
         [(0, "s0", "sbuffer", 4), (25, "s0", "sbuffer", 0), (0, "s1", "sbuffer", 0), (60, "h1", "rbuffer", 2)],
     )
     assert row["station_sbuffer_mean"] == 0.5  # (1 + 0) / 2
@@ -151,7 +151,7 @@ def test_radio_over_the_window_only() -> None:
     later = [("radio_frames", 30), ("pairs_received", 250), ("pairs_collision", 20), ("pairs_never_attempted", 30)]
     samples = [(10.0, "network", name, float(value)) for name, value in totals]
     samples += [(100.0, "network", name, float(value)) for name, value in later]
-    row = row_of([(0, "h0", "join", {})], samples, warmup_s=10)
+    row = row_of(["0 h0 join"], samples, warmup_s=10)
     assert row["frames"] == 20
     assert row["collision_ratio"] == pytest.approx(30 / 200)
     assert row["messages_sent_per_delivery"] is None
@@ -171,9 +171,9 @@ def test_three_shares_of_collisions_and_two_counts_of_messages() -> None:
         for name, value in totals.items()
     ]
     events = [
-        (0, "h0", "join", {}),
-        (1, "h0", "broadcast", {"message": "h0:0"}),
-        *[(2.0 + k, "h0", "deliver", {"message": "h0:0"}) for k in range(4)],
+        "0 h0 join",
+        "1 h0 broadcast h0:0",
+        *(f"{2 + k} h0 deliver h0:0" for k in range(4)),
     ]
     row = row_of(events, samples, payload_bytes=100)
     assert row["collision_ratio"] == pytest.approx(20 / 100)
@@ -213,9 +213,7 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
 
 def test_our_protocols_declare_what_metrics_depend_on() -> None:
     declared = {
-        declaration.name: measures(
-            Scenario.load(ROOT / "scenarios" / "first.yaml", [f"protocol={{name: {declaration.name}}}"])
-        )
+        declaration.name: measures(Scenario.load(SCENARIOS / "first.yaml", [f"protocol={{name: {declaration.name}}}"]))
         for declaration in CATALOGUE
     }
     assert declared == {
@@ -232,6 +230,6 @@ def test_our_protocols_declare_what_metrics_depend_on() -> None:
 )  # fmt: skip
 def test_processes_without_a_detector_are_not_measured_by_it(name: str, has: set[str], tmp_path: Path) -> None:
     few = ["processes=16"] if name.endswith(("causal", "bundling")) else []
-    run = mobilenet.run(ROOT / "scenarios" / f"{name}.yaml", overrides=few, out=tmp_path / "run", allow_code=True)
+    run = mobilenet.run(SCENARIOS / f"{name}.yaml", overrides=few, out=tmp_path / "run", allow_code=True)
     mentioned = {"detector_messages", "suspicions", "suspicions_taken_back", "broadcasts_complete"}
     assert run.metrics.keys() & mentioned == has | ({"suspicions_taken_back"} if has else set())

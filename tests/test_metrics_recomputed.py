@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any, Self
 
 import pandas as pd
@@ -27,11 +28,11 @@ from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.fold import EventFold
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario
+from tests.conftest import SCENARIOS
 from tests.verify.damage import SCENARIO
 from tests.verify.test_against_brute_force import KINDS, columns
 from tests.verify.test_screening import PROCESSES, Record, damage, recorded
 
-SCENARIOS = Path(__file__).parents[1] / "scenarios"
 RUNS = {
     "faults": ("faults.yaml", ["duration_s=40", "faults.every_s=5", "faults.first_at_s=11", "hosts.count=40"]),
     "crashes": ("faults.yaml", ["duration_s=40", "hosts.count=10", "faults.station=s0", "faults.first_at_s=1",
@@ -64,11 +65,11 @@ PROCESS_RUNS = {
     "plug-in": ("own_protocol/ring.yaml", []),
 }
 COMPLETING = ("best_effort", "reliable", "all_to_all")
-Rows = list[dict[str, Any]]
+Rows = list[SimpleNamespace]
 
 
 def rows_of(columns: dict[str, list[Any]]) -> Rows:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [SimpleNamespace(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
 class Slow:
@@ -96,47 +97,43 @@ class Slow:
     def inside(self, time_ns: int) -> bool:
         return self.begin <= time_ns < self.end
 
-    def of(self, kind: str, node: str | None = None) -> list[dict[str, Any]]:
-        return [e for e in self.events if e["event"] == kind and (node is None or e["node"] == node)]
+    def of(self, kind: str, node: str | None = None) -> Rows:
+        return [e for e in self.events if e.event == kind and (node is None or e.node == node)]
 
     @property
     def nodes(self) -> list[str]:
-        return sorted({e["node"] for e in self.events})
+        return sorted({e.node for e in self.events})
 
     def count(self, kind: str) -> int:
-        return sum(self.inside(e["time_ns"]) for e in self.of(kind))
+        return sum(self.inside(e.time_ns) for e in self.of(kind))
 
     # --- deliveries
 
     def sent_at(self) -> dict[str, int]:
         """When each message was broadcast for the last time."""
-        return {e["message"]: e["time_ns"] for e in self.of("broadcast")}
+        return {e.message: e.time_ns for e in self.of("broadcast")}
 
-    def deliveries(self) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    def deliveries(self) -> Iterator[tuple[SimpleNamespace, SimpleNamespace | None]]:
         """Each with the last broadcast of its message before it."""
-        sent: dict[str, dict[str, Any]] = {}
+        sent: dict[str, SimpleNamespace] = {}
         for e in self.events:
-            if e["event"] == "broadcast":
-                sent[e["message"]] = e
-            elif e["event"] == "deliver":
-                yield e, sent.get(e["message"])
+            if e.event == "broadcast":
+                sent[e.message] = e
+            elif e.event == "deliver":
+                yield e, sent.get(e.message)
 
     def delays_s(self, at_others: bool = False) -> list[Fraction]:
         return [
-            Fraction(e["time_ns"] - sent["time_ns"], SECOND)
+            Fraction(e.time_ns - sent.time_ns, SECOND)
             for e, sent in self.deliveries()
-            if sent and self.inside(sent["time_ns"]) and not (at_others and sent["node"] == e["node"])
+            if sent and self.inside(sent.time_ns) and not (at_others and sent.node == e.node)
         ]
 
     def owed(self, host: str, first: int, last: int) -> list[tuple[str, str, int]]:
         """Messages broadcast between two rows that the host never delivers."""
-        has, sent = {e["message"] for e in self.of("deliver", host)}, self.sent_at()
+        has, sent = {e.message for e in self.of("deliver", host)}, self.sent_at()
         rows = self.events[first:last]
-        return [
-            (host, e["message"], sent[e["message"]])
-            for e in rows
-            if e["event"] == "broadcast" and e["message"] not in has
-        ]
+        return [(host, e.message, sent[e.message]) for e in rows if e.event == "broadcast" and e.message not in has]
 
     def obliged(self) -> list[tuple[str, str]]:
         """(host, message of the window) for hosts that are members when it is broadcast, and never leave after that."""
@@ -145,24 +142,24 @@ class Slow:
             member = False
             rest: list[str] = []
             for event in self.events:
-                if event["node"] == host and event["event"] in ("join", "leave"):
-                    member, rest = event["event"] == "join", []
-                elif event["event"] == "broadcast" and member and self.inside(sent[event["message"]]):
-                    rest.append(event["message"])
+                if event.node == host and event.event in ("join", "leave"):
+                    member, rest = event.event == "join", []
+                elif event.event == "broadcast" and member and self.inside(sent[event.message]):
+                    rest.append(event.message)
             found += [(host, message) for message in rest]
         return found
 
     def reached(self) -> Fraction | None:
-        pairs, has = self.obliged(), {(e["node"], e["message"]) for e in self.of("deliver")}
+        pairs, has = self.obliged(), {(e.node, e.message) for e in self.of("deliver")}
         return Fraction(len({*pairs} & has), len(pairs)) if pairs else None
 
     def undelivered(self) -> list[tuple[str, str, int]]:
         found = []
         for host in self.nodes:
             turns = [
-                (row, e["event"])
+                (row, e.event)
                 for row, e in enumerate(self.events)
-                if e["node"] == host and e["event"] in ("join", "leave", "gap")
+                if e.node == host and e.event in ("join", "leave", "gap")
             ]
             if turns and turns[-1][1] != "leave":
                 found += self.owed(host, turns[-1][0], len(self.events))
@@ -171,11 +168,9 @@ class Slow:
     def missed_by_gaps(self) -> int:
         total = 0
         for host in self.nodes:
-            turns = [
-                (row, e) for row, e in enumerate(self.events) if e["node"] == host and e["event"] in ("join", "gap")
-            ]
+            turns = [(row, e) for row, e in enumerate(self.events) if e.node == host and e.event in ("join", "gap")]
             for (before, _), (row, e) in pairwise(turns):
-                if e["event"] == "gap" and self.inside(e["time_ns"]):
+                if e.event == "gap" and self.inside(e.time_ns):
                     total += len(self.owed(host, before, row))
         return total
 
@@ -184,11 +179,11 @@ class Slow:
     def spans(self, node: str) -> list[tuple[int, int]]:
         """When a host is a member within the window."""
         found, since = [], None
-        for e in (e for e in self.events if e["node"] == node and e["event"] in ("join", "leave")):
-            if e["event"] == "join":
-                since = e["time_ns"]
+        for e in (e for e in self.events if e.node == node and e.event in ("join", "leave")):
+            if e.event == "join":
+                since = e.time_ns
             elif since is not None:
-                found.append((since, e["time_ns"]))
+                found.append((since, e.time_ns))
                 since = None
         if since is not None:
             found.append((since, max(since, self.end)))
@@ -198,8 +193,8 @@ class Slow:
         """Mean over time, and the most."""
         steps: dict[str, list[tuple[int, float]]] = {}
         for s in self.samples:
-            if s["quantity"] == quantity and s["node"].startswith(kind) and s["node"] != "network":
-                steps.setdefault(s["node"], []).append((s["time_ns"], s["value"]))
+            if s.quantity == quantity and s.node.startswith(kind) and s.node != "network":
+                steps.setdefault(s.node, []).append((s.time_ns, s.value))
         area, time, most = Fraction(0), 0, 0.0
         for node in sorted(steps if kind == "s" else self.nodes):
             for a, b in [(self.begin, self.end)] if kind == "s" else self.spans(node):
@@ -216,23 +211,23 @@ class Slow:
     def handoffs(self) -> dict[str, Any]:
         done, superseded, recoveries, interruptions, excess = [], 0, 0, [], []
         for host in self.nodes:
-            own = [e for e in self.events if e["node"] == host]
-            open_one: dict[str, Any] | None = None
+            own = [e for e in self.events if e.node == host]
+            open_one: SimpleNamespace | None = None
             for e in own:
-                if e["event"] == "handoff_start":
-                    superseded += open_one is not None and self.inside(open_one["time_ns"])
+                if e.event == "handoff_start":
+                    superseded += open_one is not None and self.inside(open_one.time_ns)
                     open_one = e
-                elif e["event"] == "leave":
+                elif e.event == "leave":
                     open_one = None
-                elif e["event"] == "handoff_end" and open_one is not None and open_one["session"] == e["session"]:
-                    if self.inside(open_one["time_ns"]):
-                        if json.loads(open_one["detail"] or "{}").get("cause") == "cell":
-                            done.append((host, open_one["time_ns"], e["time_ns"], json.loads(e["detail"] or "{}")))
+                elif e.event == "handoff_end" and open_one is not None and open_one.session == e.session:
+                    if self.inside(open_one.time_ns):
+                        if json.loads(open_one.detail or "{}").get("cause") == "cell":
+                            done.append((host, open_one.time_ns, e.time_ns, json.loads(e.detail or "{}")))
                         else:
                             recoveries += 1
                     open_one = None
-            times = [e["time_ns"] for e in own if e["event"] == "deliver"]
-            ends = [e["time_ns"] for e in own if e["event"] in ("crash", "leave")]
+            times = [e.time_ns for e in own if e.event == "deliver"]
+            ends = [e.time_ns for e in own if e.event in ("crash", "leave")]
             quiet = [(a, b) for a, b in pairwise(times) if not any(a <= t <= b for t in ends)]
             usual = Fraction(sum(b - a for a, b in quiet), len(quiet)) if quiet else Fraction(0)
             for _, started, ended, _ in (one for one in done if one[0] == host):
@@ -254,7 +249,7 @@ class Slow:
 
     def total(self, quantity: str) -> float:
         """Between the ends of the window."""
-        at = {s["time_ns"]: s["value"] for s in self.samples if s["node"] == "network" and s["quantity"] == quantity}
+        at = {s.time_ns: s.value for s in self.samples if s.node == "network" and s.quantity == quantity}
         return at.get(self.end, 0.0) - at.get(self.begin, 0.0)
 
     def pairs(self, of: pd.DataFrame, *fates: str) -> int:
@@ -308,7 +303,7 @@ class Slow:
             for quantity in told[f"{who}s"] if isinstance(told, dict) else told:
                 found[f"{who}_{quantity}_mean"], found[f"{who}_{quantity}_max"] = self.buffer(kind, quantity)
         for quantity, name in LISTS.items():
-            lengths = [s["value"] for s in self.samples if s["quantity"] == quantity and self.inside(s["time_ns"])]
+            lengths = [s.value for s in self.samples if s.quantity == quantity and self.inside(s.time_ns)]
             found[f"{name}_mean"], found[f"{name}_max"] = mean(lengths), max(lengths, default=None)
         found |= self.handoffs()
         if self.frames is not None:
@@ -348,15 +343,15 @@ class SlowProcesses(Slow):
 
     def all(self) -> dict[str, Any]:
         n, messages, detector = self.manifest["processes"], self.counters["messages"], self.counters["detector"]
-        crashed, sent = {e["node"] for e in self.of("crash")}, {*self.sent_at()}
-        told = [(e["node"], json.loads(e["detail"])["at_ns"]) for e in self.of("complete")]
-        has = {(e["node"], e["message"]) for e in self.of("deliver")}
+        crashed, sent = {e.node for e in self.of("crash")}, {*self.sent_at()}
+        told = [(e.node, json.loads(e.detail)["at_ns"]) for e in self.of("complete")]
+        has = {(e.node, e.message) for e in self.of("deliver")}
         done = sum(node not in crashed and message in sent for node, message in has)
         owed = len(sent) * (n - len(crashed))
         delays = [
-            Fraction(e["time_ns"] - before["time_ns"] if before else 0, SECOND)
+            Fraction(e.time_ns - before.time_ns if before else 0, SECOND)
             for e, before in self.deliveries()
-            if e["message"].partition(":")[0] != e["node"]
+            if e.message.partition(":")[0] != e.node
         ]
         last_ns = max((at_ns for node, at_ns in told if node not in crashed), default=messages["last_reception_ns"])
         found: dict[str, Any] = {
@@ -380,9 +375,9 @@ class SlowProcesses(Slow):
                 "reception_latency_mean": float(waited / receptions) if receptions else None,
             }
         found |= {f"messages_{kind}": count for kind, count in messages.get("by_kind", {}).items()}
-        for quantity in {s["quantity"] for s in self.samples}:
-            own = [s for s in self.samples if s["quantity"] == quantity]
-            most = [max(0.0, *(s["value"] for s in own if s["node"] == node)) for node in {s["node"] for s in own}]
+        for quantity in {s.quantity for s in self.samples}:
+            own = [s for s in self.samples if s.quantity == quantity]
+            most = [max(0.0, *(s.value for s in own if s.node == node)) for node in {s.node for s in own}]
             found[f"{quantity}_max"], found[f"{quantity}_max_mean"] = max(most), mean(most)
         return found
 
@@ -442,7 +437,7 @@ def test_metrics_of_damaged_records(name: str) -> None:
     assert measured > 120
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 2**63), st.booleans(), st.integers(0, 40), st.integers(0, 80))
 def test_metrics_of_drawn_traces(kind: str, seed: int, gaps: bool, begin: int, lasts: int) -> None:
     events: dict[str, list[Any]] = columns(KINDS[kind](Random(seed), gaps), gaps)

@@ -20,8 +20,8 @@ import pytest
 from mobilenet import __version__
 from mobilenet.engine import build_native
 from mobilenet.studies.study import Result
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[1]
 COMMAND = "from mobilenet.cli.main import app; app(prog_name='mobilenet')"
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT
+
 DOCUMENTS = [ROOT / "docs" / "protocols" / f"{name}.md" for name in ("mobile-causal", "tcp-flooding", "vcube")]
 PLACES = (ROOT, ROOT / "mobilenet", *(path for path in (ROOT / "mobilenet" / "protocols").iterdir() if path.is_dir()))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -15,8 +14,8 @@ from mobilenet.protocols import names
 from mobilenet.protocols.vcube.parameters import PARAMETERS
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.protocol_catalogue import CATALOGUE, DEFAULT
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[1]
 BACKBONES = {kind.value for kind in names.Backbone}
 NAMES = {declaration.name for declaration in CATALOGUE} | PARAMETERS.keys() | BACKBONES - {"tree"}
 ALSO_ORDERS = {"best_effort", "reliable", "causal", "beacon"}  # words with other meanings: promises, papers, frames

@@ -13,8 +13,8 @@ from mobilenet.network.radio.frame import SINR_OUTCOMES
 from mobilenet.rundir.reader import read_json
 from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES, NULLABLE, OPTIONAL_TABLES, REQUIRED_FILES
 from mobilenet.simulation.counters import LINK_CUT, OUT_OF_RANGE
+from tests.conftest import ROOT, SCENARIOS
 
-ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "run-directory.md").read_text(encoding="utf-8")
 SEVERAL = {
     "by_message_type": 2,
@@ -77,7 +77,7 @@ def counters_in(value: dict[str, Any]) -> set[str]:
 )
 def test_every_counter_is_explained(scenario: str, changes: dict[str, Any], tmp_path: Path) -> None:
     overrides = [f"{key}={value}" for key, value in changes.items()]
-    done = api.run(ROOT / "scenarios" / scenario, out=tmp_path / "run", overrides=overrides)
+    done = api.run(SCENARIOS / scenario, out=tmp_path / "run", overrides=overrides)
     counters = read_json(done.path, "counters.json")
     assert counters_in(counters) - explained("counters.json") == set()
 

@@ -29,11 +29,11 @@ from mobilenet.cli.main import app
 from mobilenet.interactive.commands import KINDS
 from mobilenet.safe_path import OURS, VARIABLE, for_children, not_for_programs, python, value
 from mobilenet.workers import as_done
+from tests.conftest import ROOT, SCENARIOS
 from tests.interactive.conftest import Server, Talk
 from tests.realtime import own as realtime
 from tests.test_layering import Tree
 
-ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("mobilenet")
 INSTALLED = packages_distributions()
 NAMES = {*sys.stdlib_module_names, *INSTALLED, "sitecustomize", "usercustomize", "conftest", "viz"}
@@ -45,7 +45,7 @@ replications: {min: 2}
 compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 """
 RUN, OF_STUDY, BUG, TOLD = "runs/first", "studies/loss", "runs/bug", "runs/told"
-FLOOD = str(ROOT / "scenarios" / "programs" / "flood.yaml")
+FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 TRACKS = str(ROOT / "data" / "formats" / "town_lonlat.csv.gz")
 SITES = str(ROOT / "data" / "formats" / "sites_lonlat.csv")
 
@@ -292,9 +292,9 @@ def test_all_processes_of_ours_are_started_so() -> None:
 def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A scenario whose program imports the module beside it."""
     folder = tmp_path_factory.mktemp("beside")
-    shutil.copy(ROOT / "scenarios" / "programs" / "flood.py", folder / "beside_it.py")
+    shutil.copy(SCENARIOS / "programs" / "flood.py", folder / "beside_it.py")
     (folder / "own.py").write_text("import beside_it\n")  # words of the command that are files are copied with a run
-    text = (ROOT / "scenarios" / "programs" / "flood.yaml").read_text()
+    text = (SCENARIOS / "programs" / "flood.yaml").read_text()
     (folder / "scenario.yaml").write_text(text.replace("python3, flood.py", f"{sys.executable}, own.py, beside_it.py"))
     (folder / "study.yaml").write_text("scenario: scenario.yaml\nset: {duration_s: 4}\nreplications: {min: 2}\n")
     return folder

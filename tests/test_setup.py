@@ -16,8 +16,7 @@ from types import ModuleType
 import pytest
 
 from mobilenet.engine import build_native
-
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT
 
 
 @pytest.fixture

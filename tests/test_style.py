@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from statistics import median
 
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT, SCENARIOS
+
 CODE = [
     path
     for folder in ("mobilenet", "viz", "tests", "scenarios")
@@ -18,8 +19,7 @@ DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-SETTINGS = [*sorted((ROOT / "scenarios").rglob("*.yaml")), *ROOT.glob("*.toml"), *ROOT.glob("*.yml")]
-GENERATED = ("scenarios/REFERENCE.md",)
+SETTINGS = [*sorted((SCENARIOS).rglob("*.yaml")), *ROOT.glob("*.toml"), *ROOT.glob("*.yml")]
 
 
 def too_long(path: Path, most: int) -> list[str]:

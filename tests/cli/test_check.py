@@ -13,26 +13,24 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import drain_events
 from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet, one_line
-from tests.conftest import ROOT
-
-FIRST = ROOT / "scenarios" / "first.yaml"
+from tests.conftest import FIRST, SCENARIOS
 
 
 def test_check_says_how_long_it_takes_and_keeps_the_overrides(tmp_path: Path) -> None:
-    done = mobilenet("check", str(ROOT / "scenarios" / "dynamic.yaml"), "--set", "hosts.count=400", place=tmp_path)
+    done = mobilenet("check", SCENARIOS / "dynamic.yaml", "--set", "hosts.count=400", place=tmp_path)
     assert done.returncode == 0 and " min, give or take" in done.stdout or " h, give or take" in done.stdout
     assert done.stdout.splitlines()[-1].endswith("dynamic.yaml --set hosts.count=400")
 
 
 def test_check_says_what_is_memory(tmp_path: Path) -> None:
-    done = mobilenet("check", str(FIRST), "--set", "hosts.count=2000", place=tmp_path)
+    done = mobilenet("check", FIRST, "--set", "hosts.count=2000", place=tmp_path)
     assert done.returncode == 0 and re.search(r"factor of three, up to \d+(\.\d)? [MG]B of memory$", done.stdout, re.M)
 
 
 def test_check_tells_a_long_drain_that_nothing_is_promised_of(tmp_path: Path) -> None:
     def warned(*changes: str) -> list[str]:
         words = [word for change in changes for word in ("--set", change)]
-        lines = mobilenet("check", str(FIRST), *words, place=tmp_path).stdout.splitlines()
+        lines = mobilenet("check", FIRST, *words, place=tmp_path).stdout.splitlines()
         return [line for line in lines if "its drain of up to" in line]
 
     (line,) = warned("drain_s=1e6", "wireless.loss=1")
@@ -52,19 +50,19 @@ def test_what_a_run_that_never_rests_takes_is_not_underestimated(protocol: str) 
 
 
 def test_cells_that_do_not_touch_are_told(tmp_path: Path) -> None:
-    done = mobilenet("check", str(ROOT / "scenarios" / "static.yaml"), "--set", "wireless.range_m=20", place=tmp_path)
+    done = mobilenet("check", SCENARIOS / "static.yaml", "--set", "wireless.range_m=20", place=tmp_path)
     assert done.returncode == 0 and "grounds that do not touch" in done.stdout
-    assert "warning" not in mobilenet("check", str(ROOT / "scenarios" / "static.yaml"), place=tmp_path).stdout
+    assert "warning" not in mobilenet("check", SCENARIOS / "static.yaml", place=tmp_path).stdout
 
 
 @pytest.mark.parametrize("command", ["check", "run"])
 def test_a_study_is_no_scenario(command: str, tmp_path: Path) -> None:
-    done = mobilenet(command, str(ROOT / "scenarios" / "studies" / "loss.yaml"), place=tmp_path)
+    done = mobilenet(command, SCENARIOS / "studies" / "loss.yaml", place=tmp_path)
     assert "a study, and no scenario; `mobilenet study" in one_line(done, 2)
 
 
 def test_a_scenario_is_no_study(tmp_path: Path) -> None:
-    done = mobilenet("study", str(FIRST), place=tmp_path)
+    done = mobilenet("study", FIRST, place=tmp_path)
     assert "a scenario, and no study; `mobilenet run" in one_line(done, 2)
 
 
@@ -72,16 +70,16 @@ def test_a_dry_run_knows_metrics_and_says_what_spark_takes(tmp_path: Path) -> No
     study = tmp_path / "study.yaml"
     text = f"scenario: {FIRST}\nset: {{duration_s: 5}}\nfactors: {{wireless.loss: [0, 0.1]}}\n"
     study.write_text(text + "compare: {factor: wireless.loss, baseline: 0, metrics: [delviery_delay_mean_s]}\n")
-    done = mobilenet("study", str(study), "--dry-run", place=tmp_path)
+    done = mobilenet("study", study, "--dry-run", place=tmp_path)
     assert "did you mean 'delivery_delay_mean_s'" in one_line(done, 2)
     study.write_text(text)
-    done = mobilenet("study", str(study), "--dry-run", place=tmp_path)
+    done = mobilenet("study", study, "--dry-run", place=tmp_path)
     assert done.returncode == 0 and "are Spark's own" in done.stdout
 
 
 def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        assert mobilenet("run", str(FIRST), "--set", "duration_s=3", "--out", name, place=tmp_path).returncode == 0
+        assert mobilenet("run", FIRST, "--set", "duration_s=3", "--out", name, place=tmp_path).returncode == 0
     verdict = tmp_path / "b" / "verdict.json"
     verdict.write_text(verdict.read_text().replace('"valid"', '"violated"', 1))
     said = mobilenet("diff", "a", "b", place=tmp_path).stdout

@@ -16,8 +16,8 @@ from ruamel.yaml import YAML
 from mobilenet.cli.json_schema import NAMES, schemas, text_of
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
+from tests.conftest import SCENARIOS
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(SCENARIOS.rglob("*.yaml"))
 
 

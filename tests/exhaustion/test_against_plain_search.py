@@ -93,7 +93,7 @@ def test_what_is_forgotten_does_not_matter() -> None:
     assert results[0].depth <= results[1].depth
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["two_messages_two_moves", "two_hosts", "mover_and_talker"]),
     st.lists(st.integers(0, 99), max_size=60),

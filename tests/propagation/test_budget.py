@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobilenet.engine import native
@@ -41,7 +41,6 @@ AGAIN = budgets()
 metres = st.floats(-100, 700) | st.floats(-1e5, 1e5) | st.sampled_from([0.25, -0.25, 0.75, 100.0])
 
 
-@settings(deadline=None)
 @given(ax=metres, ay=metres, bx=metres, by=metres, a=st.booleans(), b=st.booleans())
 def test_the_same_there_and_back_for_one_and_for_many(
     ax: float, ay: float, bx: float, by: float, a: bool, b: bool
@@ -55,7 +54,6 @@ def test_the_same_there_and_back_for_one_and_for_many(
         assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # kept
 
 
-@settings(deadline=None)
 @given(ax=metres, ay=metres, bx=metres, by=metres, most=st.integers(0, 15_000), asked_before=st.booleans())
 def test_up_to_a_bound_it_is_the_same_and_beyond_it_is_more(
     ax: float, ay: float, bx: float, by: float, most: int, asked_before: bool

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mobilenet.propagation.shadowing import CLIP, GRID_M, ONE, ShadowField
@@ -26,7 +26,6 @@ def test_the_same_there_and_back(a: tuple[int, int], b: tuple[int, int]) -> None
     assert FIELD.between(*a, *b) == FIELD.between(*b, *a)
 
 
-@settings(deadline=None)
 @given(links=st.lists(st.tuples(places, places), min_size=1, max_size=20), d=st.sampled_from([0.5, 13.0, 1000.0]))
 def test_one_and_many_are_the_same(links: list[tuple[tuple[int, int], tuple[int, int]]], d: float) -> None:
     field = ShadowField(7, "shadows", d)

@@ -18,7 +18,7 @@ YARD: Building = [
 TRIANGLE: Building = [[(0, 0), (1000, 1000), (2000, 0)]]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     buildings=st.sampled_from([1, 2, 10, 80]),
@@ -40,7 +40,6 @@ def test_as_shapely_has_it(seed: int, buildings: int, side_cm: int, lines: list[
             assert found == wanted
 
 
-@settings(deadline=None)
 @given(seed=st.integers(0, 10_000), ends=st.tuples(*[st.integers(-3, 13)] * 4))
 def test_a_shift_that_nobody_sees_decides_about_corners(seed: int, ends: tuple[int, ...]) -> None:
     """On a coarse lattice, where most lines run through corners: as shapely sees the places a little to the east, and

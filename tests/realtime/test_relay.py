@@ -97,7 +97,7 @@ def test_a_datagram_has_the_size_of_what_it_carries() -> None:
     assert Datagram(1, 2, 3, 100, b"x" * 100).payload_bytes == 100
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.integers(0, STATIONS - 1), min_size=1, max_size=6),
     st.lists(st.integers(0, 10**6), max_size=60),

@@ -16,8 +16,8 @@ from mobilenet.scenario import load_scenario
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.plugins import broadcast_for, declaration_for, mobility_for, with_declared
 from mobilenet.simulation.processes.experiment import Experiment
+from tests.conftest import SCENARIOS
 
-FOLDER = Path(__file__).parents[2] / "scenarios"
 GOSSIP, RING = "own_protocol/gossip", "own_protocol/ring"
 PATROL, FAIRNESS = "own_mobility/patrol", "own_metric/fairness"
 
@@ -40,7 +40,7 @@ PATROL, FAIRNESS = "own_mobility/patrol", "own_metric/fairness"
     ],
 )
 def test_code_runs_only_where_somebody_allowed_it(example: str, reach: Callable[[Any], object], tmp_path: Path) -> None:
-    for file in (FOLDER / example).parent.glob("*.*"):
+    for file in (SCENARIOS / example).parent.glob("*.*"):
         mark = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n" if file.suffix == ".py" else ""
         text = file.read_text(encoding="utf-8").replace('"""\n\n', f'"""\n\n{mark}', 1)
         (tmp_path / file.name).write_text(text, encoding="utf-8")
@@ -53,7 +53,7 @@ def test_code_runs_only_where_somebody_allowed_it(example: str, reach: Callable[
 @pytest.mark.parametrize("example", [GOSSIP, RING, FAIRNESS])
 def test_a_file_is_read_and_run_once_for_a_run(example: str, tmp_path: Path) -> None:
     """And what was read is kept, whatever becomes of the file meanwhile."""
-    own = FOLDER / f"{example}.py"
+    own = SCENARIOS / f"{example}.py"
     for file in own.parent.glob("*.*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     mark = f"\nwith open({str(tmp_path / 'ran')!r}, 'a') as file:\n    file.write('x')\n"

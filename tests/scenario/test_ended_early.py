@@ -20,27 +20,13 @@ from mobilenet.studies.task import Batch, Job, perform
 from mobilenet.verify import verify
 from tests.cli.command import mobilenet as command
 
-FOLDER = Path(__file__).parents[2] / "scenarios"
+from .examples import edited
+
 SMALL = ("duration_s=10", "hosts.count=8")
-GOSSIP, COURIER, RING, PATROL = (
-    "own_protocol/gossip",
-    "own_protocol/courier",
-    "own_protocol/ring",
-    "own_mobility/patrol",
-)
+GOSSIP, COURIER, RING = "own_protocol/gossip", "own_protocol/courier", "own_protocol/ring"
 HEARD = "if self.stable.member and rumour.id not in"
 LATER = "self.port.now > 3 * 10**9"
 FAILS_LATER = f"if {LATER}: raise RuntimeError('enough')\n        "
-
-
-def edited(folder: Path, example: str, old: str, new: str) -> Path:
-    source = FOLDER / example
-    text = source.with_suffix(".py").read_text(encoding="utf-8")
-    assert old in text
-    (folder / f"{source.name}.py").write_text(text.replace(old, new, 1), encoding="utf-8")
-    scenario = folder / f"{source.name}.yaml"
-    scenario.write_text(source.with_suffix(".yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    return scenario
 
 
 def ended(scenario: Path, changes: tuple[str, ...] = SMALL) -> PluginError:
@@ -82,7 +68,7 @@ def test_processes_and_walkers_too(tmp_path: Path) -> None:
     verdicts, _ = judge_anew(tmp_path / "run")
     assert verdicts["record"].answer == "unknown" and {v.answer for v in verdicts.values()} == {"unknown"}
     (tmp_path / "walk").mkdir()
-    walk = edited(tmp_path / "walk", PATROL, "while True:", "for _ in range(1):")
+    walk = edited(tmp_path / "walk", "own_mobility/patrol", "while True:", "for _ in range(1):")
     text = walk.with_name("patrol.py").read_text(encoding="utf-8")
     walk.with_name("patrol.py").write_text(text.rstrip() + "\n        raise RuntimeError('lost')\n")
     assert re.search(
@@ -93,7 +79,7 @@ def test_processes_and_walkers_too(tmp_path: Path) -> None:
 def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     scenario = edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
     options = [option for change in SMALL for option in ("--set", change)]
-    done = command("run", str(scenario), "--allow-code", "--out", "run", *options, place=tmp_path)
+    done = command("run", scenario, "--allow-code", "--out", "run", *options, place=tmp_path)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "the run until then is in run, marked as ended early" in done.stderr
     run = mobilenet.load(tmp_path / "run")

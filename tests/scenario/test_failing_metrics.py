@@ -12,8 +12,8 @@ from mobilenet.judgement import own_metrics_of
 from mobilenet.metrics.own import own_metric
 from mobilenet.studies.measure import measure
 from tests.cli.command import mobilenet as command
+from tests.conftest import FIRST
 
-FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 SHORT = ("duration_s=5", "hosts.count=4")
 HEAD = "from mobilenet.metrics import metric\n\n\n@metric('words')\n"
 
@@ -54,7 +54,7 @@ def test_the_run_is_kept_and_says_what_failed(body: str, complaint: str, tmp_pat
 def test_the_command_says_so_and_ends_with_bad_input(tmp_path: Path) -> None:
     scenario = scenario_with(tmp_path, "return 1 / 0")
     options = [option for change in SHORT for option in ("--set", change)]
-    done = command("run", str(scenario), "--allow-code", "--out", "run", *options, place=tmp_path)
+    done = command("run", scenario, "--allow-code", "--out", "run", *options, place=tmp_path)
     complaint = "metric wrong has no value: own.py:6: ZeroDivisionError: division by zero"
     assert done.returncode == 2 and complaint in done.stdout and "Traceback" not in done.stderr
     shown = command("show", "run", place=tmp_path)

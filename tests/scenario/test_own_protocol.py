@@ -12,8 +12,9 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet as command
+from tests.conftest import SCENARIOS
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "own_protocol"
+FOLDER = SCENARIOS / "own_protocol"
 SMALL = ["duration_s=10", "hosts.count=8"]
 
 
@@ -29,6 +30,11 @@ def edited(scenario: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
+def run(scenario: Path) -> mobilenet.Run:
+    """For a short time, into the folder `run` above that of the scenario."""
+    return mobilenet.run(scenario, out=scenario.parents[1] / "run", overrides=SMALL, allow_code=True)
+
+
 def test_it_is_short() -> None:
     assert len((FOLDER / "gossip.py").read_text().splitlines()) <= 70
 
@@ -37,7 +43,7 @@ def test_code_runs_only_when_allowed(gossip: Path, tmp_path: Path) -> None:
     edited(gossip, "class Gossip:", f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Gossip:")
     with pytest.raises(ScenarioError, match="--allow-code"):
         mobilenet.run(gossip, out=tmp_path / "run")
-    done = mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    done = run(gossip)
     (tmp_path / "ran").unlink()
     with pytest.raises(ScenarioError, match="--allow-code"):
         mobilenet.run(done.path / "scenario.yaml", out=tmp_path / "again")
@@ -54,7 +60,7 @@ def test_code_runs_only_when_allowed(gossip: Path, tmp_path: Path) -> None:
 
 
 def test_it_is_judged_by_what_it_promises(gossip: Path, tmp_path: Path) -> None:
-    done = mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    done = run(gossip)
     assert done.verdict == "valid"
     assert done.metrics["deliveries"] > 50
     assert "causal_order" not in done.verdicts
@@ -65,12 +71,12 @@ def test_it_is_judged_by_what_it_promises(gossip: Path, tmp_path: Path) -> None:
 
 def test_best_effort_still_forbids_delivering_twice(gossip: Path, tmp_path: Path) -> None:
     edited(gossip, "rumour.id not in self.stable.heard", "True")
-    done = mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    done = run(gossip)
     assert done.verdicts["duplication"].answer == "violated"
 
 
 def test_its_run_repeats_itself(gossip: Path, tmp_path: Path) -> None:
-    first = mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+    first = run(gossip)
     again = mobilenet.run(first.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
     assert (first.path / "gossip.py").read_text() == gossip.with_name("gossip.py").read_text()
     assert again.manifest["fingerprint"] == first.manifest["fingerprint"]
@@ -168,7 +174,7 @@ def test_faults_in_its_code_are_told_with_their_line(
 ) -> None:
     edited(gossip, old, new)
     with pytest.raises(ScenarioError, match=message):
-        mobilenet.run(gossip, out=tmp_path / "run", overrides=SMALL, allow_code=True)
+        run(gossip)
     assert not (tmp_path / "run").exists() or mobilenet.load(tmp_path / "run").verdict == "unknown"
 
 

@@ -11,8 +11,9 @@ import mobilenet
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import read_columns, read_events, read_json, read_manifest
 from mobilenet.verify import verify
+from tests.conftest import SCENARIOS
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "own_protocol"
+FOLDER = SCENARIOS / "own_protocol"
 
 
 def edited(folder: Path, name: str, old: str, new: str) -> Path:

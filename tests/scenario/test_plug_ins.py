@@ -14,7 +14,8 @@ from mobilenet.studies.declaration import Study
 from mobilenet.studies.measure import measure
 from mobilenet.studies.study import require_metric
 
-FOLDER = Path(__file__).parents[2] / "scenarios"
+from .examples import FOLDER, edited
+
 SHORT = ["duration_s=8", "hosts.count=6"]
 EXAMPLES = ("own_protocol/gossip", "own_protocol/courier", "own_mobility/patrol", "own_metric/fairness")
 
@@ -155,20 +156,15 @@ def test_a_broadcast_of_ones_own_runs_among_processes(tmp_path: Path) -> None:
 def test_nonsense_of_a_broadcast_is_told_in_one_line(
     old: str, new: str, changes: tuple[str, ...], complaint: str, tmp_path: Path
 ) -> None:
-    source = (FOLDER / "own_protocol/ring.py").read_text(encoding="utf-8")
-    (tmp_path / "ring.py").write_text(source.replace(old, new) if old else source, encoding="utf-8")
-    (tmp_path / "ring.yaml").write_text((FOLDER / "own_protocol/ring.yaml").read_text(encoding="utf-8"))
+    ring = edited(tmp_path, "own_protocol/ring", old, new)
     with pytest.raises(ScenarioError) as caught:
-        mobilenet.run(tmp_path / "ring.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
+        mobilenet.run(ring, out=tmp_path / "run", overrides=changes, allow_code=True)
     assert complaint in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_ring_that_loses_its_last_hop_is_found_out(tmp_path: Path) -> None:
-    source = (FOLDER / "own_protocol/ring.py").read_text(encoding="utf-8")
-    lazy = source.replace("if hop.id.source != self.port.me:", "if hop.id.source != self.next:")
-    (tmp_path / "ring.py").write_text(lazy, encoding="utf-8")
-    (tmp_path / "ring.yaml").write_text((FOLDER / "own_protocol/ring.yaml").read_text(encoding="utf-8"))
-    assert mobilenet.run(tmp_path / "ring.yaml", out=tmp_path / "run", allow_code=True).verdict == "violated"
+    lazy = edited(tmp_path, "own_protocol/ring", "if hop.id.source != self.port.me:", "if hop.id.source != self.next:")
+    assert mobilenet.run(lazy, out=tmp_path / "run", allow_code=True).verdict == "violated"
 
 
 def test_a_study_compares_metrics_of_ones_own(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from mobilenet.cli.main import app
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.radio_words import radio_of_run, radio_of_study, radio_words
+from tests.conftest import SCENARIOS
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 TOWN = (
     "IEEE 802.11g, 6 Mb/s broadcast, 12 Mb/s unicast; log-distance path loss (n = 2.6, 40.05 dB at 1 m), 20.4 dBm;"
     " Nakagami fading (m = 1.5 below 80 m, 0.75 beyond); log-normal shadowing (4 dB, 13 m); 114 buildings (9 dB a wall,"

@@ -14,14 +14,11 @@ from mobilenet.scenario import load_scenario
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.studies.declaration import Study
-
-ROOT = Path(__file__).parents[2]
+from tests.conftest import SCENARIOS
 
 
 def test_the_file_is_up_to_date() -> None:
-    assert (ROOT / "scenarios" / "REFERENCE.md").read_text() == reference(), (
-        "mobilenet reference -o scenarios/REFERENCE.md"
-    )
+    assert (SCENARIOS / "REFERENCE.md").read_text() == reference(), "mobilenet reference -o scenarios/REFERENCE.md"
 
 
 def leaves(value: object, path: str = "") -> list[str]:
@@ -32,7 +29,7 @@ def leaves(value: object, path: str = "") -> list[str]:
     return [path]
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "scenarios").rglob("*.yaml")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted((SCENARIOS).rglob("*.yaml")), ids=lambda file: file.name)
 def test_every_key_of_every_scenario_is_in_it(file: Path) -> None:
     if file.parent.name == "studies":
         return
@@ -97,7 +94,7 @@ def test_a_line() -> None:
 
 
 def test_the_range_of_a_pair_is_held_as_before() -> None:
-    text = (ROOT / "scenarios" / "first.yaml").read_text()
+    text = (SCENARIOS / "first.yaml").read_text()
     with pytest.raises(ScenarioError) as caught:
         Scenario.from_text(text, ["hosts.mobility={model: random_waypoint, speed_mps: [1, 1001], pause_s: [2, 1]}"])
     speed, pause = str(caught.value).splitlines()

@@ -15,6 +15,7 @@ from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, 
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.processes.experiment import Experiment
+from tests.conftest import SCENARIOS
 
 TEXT = """\
 # line 1
@@ -32,7 +33,6 @@ protocol: {name: mobile_causal}
 workload: {interval_s: 2.8, payload_bytes: 100}
 """
 ACKING = TEXT.replace("  range_m: 120", "  range_m: 120\n  mac: acking")
-FOLDER = Path(__file__).parents[2] / "scenarios"
 
 
 def refusal(text: str = TEXT, *overrides: str) -> str:
@@ -297,7 +297,7 @@ def test_effective_text_names_every_default() -> None:
         assert key in text
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**63 - 1),
     name=st.none() | st.text(min_size=1, max_size=30),
@@ -347,7 +347,7 @@ def test_effective_text_loads_to_the_same(
 
 
 def test_pickled_with_its_folder() -> None:
-    scenario = Scenario.load(FOLDER / "streets.yaml")
+    scenario = Scenario.load(SCENARIOS / "streets.yaml")
     again = pickle.loads(pickle.dumps(scenario))
     assert again == scenario and again.folder == scenario.folder
 
@@ -359,18 +359,18 @@ def test_a_missing_or_unreadable_file(tmp_path: Path) -> None:
         assert len(str(caught.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_scenario_of_the_collection(path: Path) -> None:
     scenario = Scenario.load(path)
     assert path.read_text().startswith("# "), "each one is introduced to its reader"
-    assert Scenario.from_text(effective(scenario), folder=FOLDER) == scenario
+    assert Scenario.from_text(effective(scenario), folder=SCENARIOS) == scenario
     assert [file.is_file() for _, file in scenario.files()].count(False) == 0
     assert check_world(scenario).trajectories
     assert 1000 < scenario.estimated_events() < 10_000_000
 
 
 def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
-    scenario = Scenario.load(FOLDER / "streets.yaml", ["limits.max_events=1000"])
+    scenario = Scenario.load(SCENARIOS / "streets.yaml", ["limits.max_events=1000"])
     with pytest.raises(ScenarioError, match=r"limits\.max_events: about"):
         check_world(scenario)
     with pytest.raises(ScenarioError, match=r"limits\.max_events: about"):
@@ -389,7 +389,7 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
 )
 def test_the_rows_of_frames_and_messages_are_in_the_estimate(name: str, overrides: list[str]) -> None:
     """In the right order of magnitude, and rather too many: ten seconds of each are counted."""
-    scenario = Scenario.load(FOLDER / f"{name}.yaml", ["warmup_s=0", "duration_s=10", "drain_s=10", *overrides])
+    scenario = Scenario.load(SCENARIOS / f"{name}.yaml", ["warmup_s=0", "duration_s=10", "drain_s=10", *overrides])
     recording = Simulation(scenario.changed(["record.frames=true", "record.messages=true"])).run().recording
     for table in ("frames", "messages"):
         rows = scenario.changed([f"record.{table}=true"]).estimated_events() - scenario.estimated_events()
@@ -455,7 +455,7 @@ CHAIN = f"network={{kind: wired, bandwidth_mbps: 0.001, delay_ms: 2000, edges: [
 )
 def test_the_tests_of_a_detector_that_errs_for_ever_are_in_the_estimate(changes: list[str]) -> None:
     """Such a run need not come to rest, so they are counted to its end."""
-    path = FOLDER / "vcube" / "reliable.yaml"
+    path = SCENARIOS / "vcube" / "reliable.yaml"
     scenario = load_scenario(path, [*changes, "faults=[{process: p1, at: 0}]", "duration=1000"])
     assert isinstance(scenario, ProcessScenario)
     outcome = Experiment(scenario).run()

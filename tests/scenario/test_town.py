@@ -23,10 +23,10 @@ from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.studies import StudyError
 from mobilenet.studies.configured import configured_scenario, write_configuration
 from mobilenet.world.layout import station_positions
+from tests.conftest import ROOT, SCENARIOS
 
-ROOT = Path(__file__).parents[2]
 TOWN = ROOT / "data" / "town"
-FILE = ROOT / "scenarios" / "town.yaml"
+FILE = SCENARIOS / "town.yaml"
 
 
 @pytest.fixture(scope="module")

@@ -21,10 +21,9 @@ from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.broadcasts.asked import asked_problem
 from mobilenet.verify.record.judge import contradicted
-from tests.conftest import ROOT
+from tests.conftest import FIRST, SCENARIOS
 from tests.simulation.test_interventions import played, scenario
 
-FIRST = ROOT / "scenarios" / "first.yaml"
 ADDED = [
     {"at_s": 5, "do": "add", "to_m": [100, 20]},
     {"at_s": 8.123456789, "do": "add", "to_m": [300, -20]},
@@ -219,14 +218,14 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
 )
 def test_programs_cannot_be_added_to(world: str, said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        Scenario.load(ROOT / "scenarios" / world, ['interventions=[{"at_s": 1, "do": "add", "to_m": [0, 0]}]'])
+        Scenario.load(SCENARIOS / world, ['interventions=[{"at_s": 1, "do": "add", "to_m": [0, 0]}]'])
     assert str(caught.value).endswith(said)
 
 
 @pytest.mark.parametrize("world", ["own_protocol/gossip.yaml", "own_mobility/patrol.yaml"])
 def test_plug_ins_have_company_too(world: str, tmp_path: Path) -> None:
     add = 'interventions=[{"at_s": 2, "do": "add", "to_m": [10, 20]}]'
-    loaded = Scenario.load(ROOT / "scenarios" / world, ["duration_s=6", add])
+    loaded = Scenario.load(SCENARIOS / world, ["duration_s=6", add])
     done = run(loaded, out=tmp_path / "run", allow_code=True)
     newest = f"h{done.manifest['hosts'] - 1}"
     assert done.verdict == "valid" and {"join", "deliver"} <= set(done.events[done.events.node == newest].event)

@@ -24,9 +24,8 @@ from mobilenet.verify.broadcasts.screened import judged
 from mobilenet.verify.declared import warnings_by
 from mobilenet.verify.record.conservation import conservation_problem
 from mobilenet.verify.record.switched import switched_problem
-from tests.conftest import ROOT
+from tests.conftest import FIRST
 
-FIRST = ROOT / "scenarios" / "first.yaml"
 MILLISECOND = 1_000_000
 HELD = [{"at_s": 5, "do": "cut", "link": ["s0", "s1"]}, {"at_s": 15, "do": "mend", "link": ["s1", "s0"]}]
 LOST = [{**HELD[0], "loses": True}, HELD[1]]

@@ -22,9 +22,8 @@ from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.broadcasts.asked import asked_problem
 from mobilenet.verify.record.judge import contradicted
 from mobilenet.world.interventions import in_order
-from tests.conftest import ROOT
+from tests.conftest import FIRST
 
-FIRST = ROOT / "scenarios" / "first.yaml"
 BY_HAND: dict[str, dict[str, Any]] = {
     "crash": {"at_s": 5.123456789, "host": "h1"},
     "recover": {"at_s": 9, "host": "h1"},
@@ -124,45 +123,25 @@ def whom(one: dict[str, Any]) -> str:
 
 HOST = st.sampled_from([f"h{number}" for number in range(6)])
 WHEN = st.integers(0, 11_900_000_000).map(lambda ns: ns / 1e9)
+PLACE = st.tuples(st.floats(-150, 550), st.floats(-150, 150)).map(list)
+
+
+def one_of(*what: str, **how: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({"do": st.sampled_from(what), "at_s": WHEN, **how})
+
+
 ANY = st.one_of(
-    st.fixed_dictionaries(
-        {"do": st.sampled_from(["crash", "recover", "join", "leave", "broadcast"]), "at_s": WHEN, "host": HOST}
-    ),
-    st.fixed_dictionaries(
-        {
-            "do": st.just("drag"),
-            "at_s": WHEN,
-            "host": HOST,
-            "to_m": st.tuples(st.floats(-150, 550), st.floats(-150, 150)).map(list),
-        }
-    ),
-    st.fixed_dictionaries(
-        {
-            "do": st.just("add"),
-            "at_s": WHEN,
-            "to_m": st.tuples(st.floats(-150, 550), st.floats(-150, 150)).map(list),
-        }
-    ),
-    st.fixed_dictionaries({"do": st.just("loss"), "at_s": WHEN, "loss": st.sampled_from([0.0, 0.1, 0.5])}),
-    st.fixed_dictionaries(
-        {
-            "do": st.sampled_from(["cut", "mend"]),
-            "at_s": WHEN,
-            "link": st.sampled_from([["s0", "s1"], ["s2", "s1"]]),
-        }
-    ),
-    st.fixed_dictionaries(
-        {
-            "do": st.sampled_from(["radio_off", "radio_on"]),
-            "at_s": WHEN,
-            "station": st.sampled_from(["s0", "s1", "s2"]),
-        }
-    ),
-    st.fixed_dictionaries({"do": st.just("interval"), "at_s": WHEN, "interval_s": st.sampled_from([0.3, 1.0, 5.0])}),
+    one_of("crash", "recover", "join", "leave", "broadcast", host=HOST),
+    one_of("drag", host=HOST, to_m=PLACE),
+    one_of("add", to_m=PLACE),
+    one_of("loss", loss=st.sampled_from([0.0, 0.1, 0.5])),
+    one_of("cut", "mend", link=st.sampled_from([["s0", "s1"], ["s2", "s1"]])),
+    one_of("radio_off", "radio_on", station=st.sampled_from(["s0", "s1", "s2"])),
+    one_of("interval", interval_s=st.sampled_from([0.3, 1.0, 5.0])),
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(ANY, max_size=12, unique_by=lambda one: (whom(one), one["at_s"])),
     st.sampled_from(["null", "{schedule: random, rate_per_host_per_min: 6, mean_duration_s: 1}"]),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from mobilenet.clock import MILLISECOND, SECOND
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.observer import Event, Observer
+from tests.conftest import FIRST
 
-FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 SHORT = ["duration_s=6"]
 
 

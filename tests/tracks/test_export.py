@@ -23,6 +23,7 @@ from mobilenet.scenario import Scenario
 from mobilenet.tracks.projection import Origin, to_plane
 from mobilenet.tracks.read import read_tracks
 from tests.cli.command import mobilenet, one_line
+from tests.conftest import SCENARIOS
 
 HOSTILE = [
     '=HYPERLINK("http://x")',
@@ -34,7 +35,6 @@ HOSTILE = [
     "../../etc/passwd",
     "'; DROP TABLE",
 ]
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_too_much_for_a_browser(run: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_without_an_origin(tmp_path: Path) -> None:
-    api.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "run", overrides=["duration_s=5"])
+    api.run(SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=["duration_s=5"])
     with pytest.raises(NoOrigin, match=r"expected --origin LON,LAT"):
         write_geojson(source(tmp_path / "run"), tmp_path / "a.geojson")
     assert one_line(mobilenet("export", "run", "--geojson", place=tmp_path), 2).startswith(
@@ -189,8 +189,8 @@ def test_without_an_origin(tmp_path: Path) -> None:
 
 
 def test_runs_with_little_in_them(tmp_path: Path) -> None:
-    api.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "none", overrides=["duration_s=5", "hosts.count=0"])
-    api.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "short", overrides=["duration_s=0.5", "drain_s=0"])
+    api.run(SCENARIOS / "first.yaml", out=tmp_path / "none", overrides=["duration_s=5", "hosts.count=0"])
+    api.run(SCENARIOS / "first.yaml", out=tmp_path / "short", overrides=["duration_s=0.5", "drain_s=0"])
     done = mobilenet("export", "none", "--geojson", "--origin", "1,1", "-o", "a.geojson", place=tmp_path)
     assert done.returncode == 0 and {
         f["properties"]["kind"] for f in json.loads((tmp_path / "a.geojson").read_text())["features"]

@@ -18,10 +18,9 @@ from mobilenet.tracks.sites import read_sites
 from mobilenet.viz import tracks_figure
 from mobilenet.world.inspection import Inspection, inspect
 from tests.cli.command import mobilenet, one_line
+from tests.conftest import ROOT, SCENARIOS
 
 from .writers import DATA
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_known_numbers(tmp_path: Path) -> None:
@@ -88,7 +87,7 @@ def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
     ],
 )
 def test_beside_a_scenario_that_says_it(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    scenario = ROOT / "scenarios" / ("own_tracks.yaml" if words else "vcube/causal.yaml")
+    scenario = SCENARIOS / ("own_tracks.yaml" if words else "vcube/causal.yaml")
     tracks = DATA / "formats/town_lonlat.csv.gz"
     if words and words[0] == "--origin":
         (tmp_path / "a.yaml").write_text(

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from mobilenet.rundir.reader import read_columns, read_events
-from mobilenet.rundir.recorder import EventLog, fingerprint
+from mobilenet.rundir.recorder import fingerprint
 from mobilenet.rundir.schema import OPTIONAL_TABLES
 from mobilenet.rundir.writer import file_digests, write_table
 from mobilenet.verify import Verdict, verify_run
@@ -39,77 +39,156 @@ workload: {interval_s: 1}
 """
 
 
+class Table(dict[str, list[Any]]):
+    """Columns by their names, which are attributes as well."""
+
+    def __getattr__(self, column: str) -> list[Any]:
+        if column not in self:
+            raise AttributeError(column)
+        return self[column]
+
+    def __setattr__(self, column: str, values: list[Any]) -> None:
+        self[column] = values
+
+    def each(self, *columns: str) -> Iterator[Any]:
+        """Row by row the values in these columns, in a tuple."""
+        return zip(*(self[column] for column in columns), strict=True)
+
+    def where(self, **values: Any) -> list[int]:
+        """The rows that have these values."""
+        wanted = tuple(values.values())
+        return [row for row, found in enumerate(self.each(*values)) if found == wanted]
+
+    def at(self, row: int, *columns: str) -> tuple[Any, ...]:
+        return tuple(self[column][row] for column in columns)
+
+    def row(self, row: int) -> dict[str, Any]:
+        return {name: column[row] for name, column in self.items()}
+
+    def change(self, row: int, **values: Any) -> None:
+        for name, value in values.items():
+            self[name][row] = value
+
+    def insert(self, row: int, **values: Any) -> None:
+        """A new row before `row`."""
+        for name, column in self.items():
+            column.insert(row, values.get(name))
+
+    def remove(self, rows: Iterable[int]) -> None:
+        for row in sorted(rows, reverse=True):
+            for column in self.values():
+                del column[row]
+
+    def sort(self, by: str) -> None:
+        order = sorted(range(len(self[by])), key=self[by].__getitem__)
+        for name, column in self.items():
+            self[name] = [column[row] for row in order]
+
+    def said(self, row: int) -> dict[str, Any]:
+        """The detail of that row."""
+        return json.loads(self.detail[row] or "{}")  # type: ignore[no-any-return]
+
+    def say(self, row: int, **values: Any) -> None:
+        """The detail says this as well, or instead."""
+        self.detail[row] = json.dumps(self.said(row) | values)
+
+    def add(self, row: int, **numbers: float) -> None:
+        """These numbers of the detail are greater by that."""
+        said = self.said(row)
+        self.say(row, **{name: said[name] + number for name, number in numbers.items()})
+
+
 class Copy:
     def __init__(self, whole: Path, path: Path) -> None:
         shutil.copytree(whole, path)
         self.path = path
-        self.events: dict[str, list[Any]] = read_events(path)
-        self.samples: dict[str, list[Any]] = read_columns(path, "samples")
-        self.positions: dict[str, list[Any]] = read_columns(path, "positions")
+        self.events = Table(read_events(path))
+        self.samples = Table(read_columns(path, "samples"))
+        self.positions = Table(read_columns(path, "positions"))
         found = [name for name in OPTIONAL_TABLES if (path / f"{name}.parquet").exists()]
-        self.optional: dict[str, dict[str, list[Any]]] = {name: read_columns(path, name) for name in found}
+        self.optional = {name: Table(read_columns(path, name)) for name in found}
         self.counters: dict[str, Any] = json.loads((path / "counters.json").read_text())
         self.manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
 
     def save(self, renew: bool = True, recount: bool = True) -> None:
+        tables = {"events": self.events, "samples": self.samples, "positions": self.positions, **self.optional}
         if renew:
             self.manifest["fingerprint"] = fingerprint(self.events)
             if recount:
-                sizes = {"samples": len(self.samples["node"]), "positions": len(self.positions["node"])}
-                sizes |= {name: len(table["sender"]) for name, table in self.optional.items() if "sender" in table}
-                self.counters["rows"] |= {"events": dict(Counter(self.events["event"])), **sizes}
-        write_table(self.path / "events.parquet", self.events)
-        write_table(self.path / "samples.parquet", self.samples)
-        write_table(self.path / "positions.parquet", self.positions)
-        for name, table in self.optional.items():
+                sizes = {name: len(next(iter(table.values()))) for name, table in tables.items()}
+                self.counters["rows"] |= {**sizes, "events": dict(Counter(self.events.event))}
+        for name, table in tables.items():
             write_table(self.path / f"{name}.parquet", table)
         (self.path / "counters.json").write_text(json.dumps(self.counters))
         (self.path / "manifest.json").write_text(json.dumps(self.manifest | {"files": file_digests(self.path)}))
 
-    def without_samples(self, wanted: Callable[[str, str], bool]) -> None:
-        """Only those whose node and quantity are not wanted."""
-        pairs = zip(self.samples["node"], self.samples["quantity"], strict=True)
-        keep = [row for row, (node, quantity) in enumerate(pairs) if not wanted(node, quantity)]
-        self.samples = {name: [column[row] for row in keep] for name, column in self.samples.items()}
-
-    # --- frames, links and messages, where they are recorded
+    # --- tables that only some runs have
 
     @property
-    def frames(self) -> dict[str, list[Any]]:
+    def frames(self) -> Table:
         return self.optional["frames"]
 
     @property
-    def messages(self) -> dict[str, list[Any]]:
+    def links(self) -> Table:
+        return self.optional["links"]
+
+    @property
+    def messages(self) -> Table:
         return self.optional["messages"]
+
+    @property
+    def lines(self) -> Table:
+        return self.optional["lines"]
 
     # --- events
 
     def rows(self, event: str, node: str | None = None) -> list[int]:
-        pairs = zip(self.events["event"], self.events["node"], strict=True)
-        return [row for row, (what, who) in enumerate(pairs) if what == event and node in (None, who)]
+        return self.events.where(event=event) if node is None else self.events.where(event=event, node=node)
 
-    def remove(self, row: int) -> None:
-        for name in EventLog.COLUMNS:
-            del self.events[name][row]
+    def first(self, event: str, node: str | None = None) -> int:
+        return self.rows(event, node)[0]
+
+    def last(self, event: str, node: str | None = None) -> int:
+        return self.rows(event, node)[-1]
+
+    def after(self, time_ns: float) -> int:
+        """The first event later than that."""
+        return next(row for row, at_ns in enumerate(self.events.time_ns) if at_ns > time_ns)
+
+    def remove(self, *rows: int) -> None:
+        self.events.remove(rows)
 
     def insert(self, row: int, **values: Any) -> None:
         """A new event before `row`, at its time."""
-        values.setdefault("time_ns", self.events["time_ns"][row])
-        for name in EventLog.COLUMNS:
-            self.events[name].insert(row, values.get(name))
+        self.events.insert(row, **{"time_ns": self.events.time_ns[row]} | values)
+
+    def insert_at(self, time_ns: int, /, **values: Any) -> None:
+        """A new event behind all others of its time."""
+        self.insert(self.after(time_ns), **values | {"time_ns": time_ns})
 
     def repeat(self, row: int, before: int) -> None:
-        self.insert(before, **{name: self.events[name][row] for name in EventLog.COLUMNS if name != "time_ns"})
+        self.insert(before, **self.events.row(row) | {"time_ns": self.events.time_ns[before]})
+
+    def move(self, row: int, before: int) -> None:
+        """The event happens right before an earlier one instead, at its time."""
+        self.repeat(row, before)
+        self.remove(row + 1)
+
+    def shift(self, row: int, time_ns: int) -> None:
+        """The event happens at another time instead, behind all others of it."""
+        values = self.events.row(row)
+        self.remove(row)
+        self.insert_at(time_ns, **values)
 
     def swap(self, a: int, b: int) -> None:
         """What happens at two moments, exchanged."""
-        for name in EventLog.COLUMNS:
+        for name, column in self.events.items():
             if name != "time_ns":
-                column = self.events[name]
                 column[a], column[b] = column[b], column[a]
 
 
 Damage = Callable[[Copy], None]
+Runs = dict[str, Path]  # by their names
 
 
 def verdicts_after(
@@ -119,3 +198,34 @@ def verdicts_after(
     damage(copy)
     copy.save(renew, recount)
     return verify_run(path)
+
+
+class Edits:
+    """Decorates edits of recorded runs, and lists them by how they edit and the name of the run."""
+
+    def __init__(self) -> None:
+        self.all: dict[tuple[str, str], tuple[Any, Damage]] = {}
+
+    def __call__(self, caught_by: Any, names: str) -> Callable[[Damage], Damage]:
+        """Of the runs with these names, with blanks between.
+
+        `caught_by`: the property that has to be violated, or words of its explanation, or both.
+        """
+
+        def register(function: Damage) -> Damage:
+            self.add(function.__name__, caught_by, names, function)
+            return function
+
+        return register
+
+    def add(self, how: str, caught_by: Any, names: str, damage: Damage) -> None:
+        self.all |= {(how, name): (caught_by, damage) for name in names.split()}
+
+    def require_caught(self, how: str, name: str, runs: Runs, folder: Path) -> None:
+        """By its property, in a few lines."""
+        check, damage = self.all[how, name]
+        verdicts = verdicts_after(runs[name], folder / "edited", damage)
+        assert verdicts[check].answer == "violated", {
+            name: verdict for name, verdict in verdicts.items() if verdict.answer != "valid"
+        }
+        assert 1 <= len(verdicts[check].explanation.splitlines()) < 10

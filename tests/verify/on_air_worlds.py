@@ -6,9 +6,13 @@ Source    ours: docs/models/radio.md, docs/models/sinr.md
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import mobilenet
 from mobilenet.engine.random_streams import Stream
+from mobilenet.scenario import Scenario
+from mobilenet.verify import Verdict
 
 TWO_CELLS = {"shape": "points", "points_m": [[0, 0], [130, 0]]}
 
@@ -147,3 +151,16 @@ WORLDS: dict[str, dict[str, Any]] = {
 def as_text(scenario: dict[str, Any]) -> str:
     """As it would stand in a file: JSON is YAML."""
     return json.dumps(scenario)
+
+
+OF_THE_RECORD = ("record", "conservation", "gaps")
+
+
+def accused(verdicts: dict[str, Verdict]) -> dict[str, str]:
+    """What is violated of the properties that frames and messages are held to."""
+    judged = [name for name in OF_THE_RECORD if name in verdicts]
+    return {name: verdicts[name].explanation for name in judged if verdicts[name].answer == "violated"}
+
+
+def record(scenario: dict[str, Any], path: Path) -> None:
+    mobilenet.run(Scenario.from_text(as_text(scenario)), out=path)

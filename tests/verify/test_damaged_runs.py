@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,6 @@ from mobilenet.cli.main import app
 from mobilenet.expected.by_kind import expected
 from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.reader import RunError
-from mobilenet.rundir.recorder import EventLog
 from mobilenet.scenario import Scenario
 from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
@@ -24,7 +25,7 @@ from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from mobilenet.verify.record.datagrams import datagram_problem
 
-from .damage import SCENARIO, Copy, Damage, verdicts_after
+from .damage import SCENARIO, Copy, Damage, Edits, Runs, verdicts_after
 
 
 @pytest.fixture(scope="module")
@@ -44,32 +45,24 @@ def test_the_undamaged_runs_are_valid(whole: Path, adversary: Path) -> None:
         assert {verdict.answer for verdict in verify_run(path).values()} == {"valid"}
 
 
-DAMAGES: dict[str, tuple[str, Damage]] = {}
+damages = Edits()
 
 
 def damage(check: str) -> Callable[[Damage], Damage]:
-    def register(function: Damage) -> Damage:
-        DAMAGES[function.__name__] = (check, function)
-        return function
-
-    return register
+    return damages(check, "whole")
 
 
 def deliveries_of_one_sender(copy: Copy, node: str = "h0") -> tuple[int, int]:
     """Two deliveries at a node, one after the other, of messages of the same sender."""
     rows = copy.rows("deliver", node)
-    origin = {row: copy.events["message"][row].split(":")[0] for row in rows}
-    return next((a, b) for i, a in enumerate(rows) for b in rows[i + 1 :] if origin[a] == origin[b] != node)
-
-
-def delivered_and_never_followed(copy: Copy) -> int:
-    """The last delivery of all: nothing depends on it."""
-    return copy.rows("deliver")[-1]
+    origin = {row: copy.events.message[row].split(":")[0] for row in rows}
+    return next((a, b) for a, b in combinations(rows, 2) if origin[a] == origin[b] != node)
 
 
 @damage("delivery")
 def a_delivery_removed(copy: Copy) -> None:
-    copy.remove(delivered_and_never_followed(copy))
+    """The last one of all: nothing depends on it."""
+    copy.remove(copy.last("deliver"))
 
 
 @damage("causal_order")
@@ -95,37 +88,36 @@ def a_broadcast_removed(copy: Copy) -> None:
 
 @damage("creation")
 def a_broadcast_after_its_delivery(copy: Copy) -> None:
-    message = copy.events["message"][copy.rows("broadcast")[4]]
-    delivered = next(row for row in copy.rows("deliver") if copy.events["message"][row] == message)
-    copy.swap(copy.rows("broadcast")[4], delivered)
+    row = copy.rows("broadcast")[4]
+    copy.swap(row, copy.events.where(event="deliver", message=copy.events.message[row])[0])
 
 
 @damage("creation")
 def the_id_of_another_host(copy: Copy) -> None:
     row = copy.rows("broadcast", "h0")[1]
-    copy.events["message"][row] = "h1" + copy.events["message"][row][2:]
+    copy.events.message[row] = "h1" + copy.events.message[row][2:]
 
 
 @damage("creation")
 def an_unknown_message_delivered(copy: Copy) -> None:
-    copy.events["message"][copy.rows("deliver", "h0")[-1]] = "h0:999"
+    copy.events.message[copy.last("deliver", "h0")] = "h0:999"
 
 
 @damage("duplication")
 def a_delivery_of_another_message(copy: Copy) -> None:
     first, second = deliveries_of_one_sender(copy)
-    copy.events["message"][second] = copy.events["message"][first]
+    copy.events.message[second] = copy.events.message[first]
 
 
 @damage("membership")
 def a_join_removed(copy: Copy) -> None:
-    copy.remove(copy.rows("join", "h0")[0])
+    copy.remove(copy.first("join", "h0"))
 
 
 @damage("membership")
 def a_second_join(copy: Copy) -> None:
     row = copy.rows("deliver", "h0")[5]
-    copy.insert(row, node="h0", event="join", session=copy.events["session"][row], station="s0")
+    copy.insert(row, node="h0", event="join", session=copy.events.session[row], station="s0")
 
 
 @damage("membership")
@@ -135,19 +127,19 @@ def a_leave_added(copy: Copy) -> None:
 
 @damage("membership")
 def a_delivery_while_crashed(copy: Copy) -> None:
-    crash = copy.rows("crash", "h1")[0]
+    crash = copy.first("crash", "h1")
     copy.swap(max(row for row in copy.rows("deliver", "h1") if row < crash), crash)
 
 
 @damage("membership")
 def a_crash_while_down(copy: Copy) -> None:
-    copy.insert(copy.rows("recover", "h1")[0], node="h1", event="crash")
+    copy.insert(copy.first("recover", "h1"), node="h1", event="crash")
 
 
 @damage("membership")
 def a_delivery_at_a_host_that_left(copy: Copy) -> None:
-    end = len(copy.events["time_ns"]) - 1
-    copy.insert(end, node="h3", event="deliver", message=copy.events["message"][copy.rows("broadcast")[-1]])
+    end = len(copy.events.time_ns) - 1
+    copy.insert(end, node="h3", event="deliver", message=copy.events.message[copy.last("broadcast")])
 
 
 @damage("gaps")
@@ -163,34 +155,34 @@ def a_host_given_up_where_none_may_be(copy: Copy) -> None:
 
 @damage("record")
 def time_goes_back(copy: Copy) -> None:
-    times = copy.events["time_ns"]
+    times = copy.events.time_ns
     row = next(row for row in range(10, len(times)) if times[row] > times[row - 1])
     times[row] = times[row - 1] - 1
 
 
 @damage("record")
 def an_event_after_the_end(copy: Copy) -> None:
-    copy.events["time_ns"][-1] += 10**12
+    copy.events.time_ns[-1] += 10**12
 
 
 @damage("record")
 def a_node_that_cannot_be(copy: Copy) -> None:
-    copy.events["node"][5] = "host 5"
+    copy.events.node[5] = "host 5"
 
 
 @damage("record")
 def a_message_that_cannot_be(copy: Copy) -> None:
-    copy.events["message"][copy.rows("deliver")[0]] = "h1:-1"
+    copy.events.message[copy.first("deliver")] = "h1:-1"
 
 
 @damage("record")
 def a_delivery_without_message(copy: Copy) -> None:
-    copy.events["message"][copy.rows("deliver")[0]] = None
+    copy.events.message[copy.first("deliver")] = None
 
 
 @damage("record")
 def a_detail_that_is_no_object(copy: Copy) -> None:
-    copy.events["detail"][3] = "{"
+    copy.events.detail[3] = "{"
 
 
 @damage("record")
@@ -210,27 +202,27 @@ def a_run_that_lasted_longer_than_its_samples(copy: Copy) -> None:
 
 @damage("record")
 def an_event_of_an_unknown_name(copy: Copy) -> None:
-    copy.events["event"][copy.rows("in_coverage")[0]] = "in_coverag"
+    copy.events.event[copy.first("in_coverage")] = "in_coverag"
 
 
 @damage("record")
 def a_host_event_at_a_station(copy: Copy) -> None:
-    copy.events["node"][copy.rows("in_coverage")[0]] = "s0"
+    copy.events.node[copy.first("in_coverage")] = "s0"
 
 
 @damage("record")
 def a_station_that_is_a_host(copy: Copy) -> None:
-    copy.events["station"][copy.rows("join")[0]] = "h1"
+    copy.events.station[copy.first("join")] = "h1"
 
 
 @damage("record")
 def a_negative_session(copy: Copy) -> None:
-    copy.events["session"][copy.rows("handoff_start")[0]] = -1
+    copy.events.session[copy.first("handoff_start")] = -1
 
 
 @damage("record")
 def a_delivery_in_another_session(copy: Copy) -> None:
-    copy.events["session"][copy.rows("deliver")[0]] = 77
+    copy.events.session[copy.first("deliver")] = 77
 
 
 @damage("record")
@@ -240,56 +232,48 @@ def a_host_given_up_by_nobody_knows_whom(copy: Copy) -> None:
 
 @damage("record")
 def the_begin_of_a_handoff_cut_out(copy: Copy) -> None:
-    copy.remove(copy.rows("handoff_start")[-1])
+    copy.remove(copy.last("handoff_start"))
 
 
 @damage("record")
 def the_end_of_a_handoff_cut_out(copy: Copy) -> None:
-    copy.remove(copy.rows("handoff_end")[0])
+    copy.remove(copy.first("handoff_end"))
 
 
 @damage("record")
 def all_ends_of_handoffs_cut_out(copy: Copy) -> None:
-    for row in reversed(copy.rows("handoff_end")):
-        copy.remove(row)
+    copy.remove(*copy.rows("handoff_end"))
 
 
 @damage("record")
 def all_handoffs_cut_out(copy: Copy) -> None:
-    for row in sorted(copy.rows("handoff_start") + copy.rows("handoff_end"), reverse=True):
-        copy.remove(row)
+    copy.remove(*copy.rows("handoff_start"), *copy.rows("handoff_end"))
 
 
 @damage("record")
 def one_buffer_of_one_host_not_sampled(copy: Copy) -> None:
-    copy.without_samples(lambda node, quantity: (node, quantity) == ("h2", "rbuffer"))
+    copy.samples.remove(copy.samples.where(node="h2", quantity="rbuffer"))
 
 
 @damage("record")
 def one_buffer_of_one_station_not_sampled(copy: Copy) -> None:
-    copy.without_samples(lambda node, quantity: (node, quantity) == ("s1", "sbuffer"))
+    copy.samples.remove(copy.samples.where(node="s1", quantity="sbuffer"))
 
 
 @damage("record")
 def a_host_not_sampled(copy: Copy) -> None:
-    copy.without_samples(lambda node, quantity: node == "h0")
+    copy.samples.remove(copy.samples.where(node="h0"))
 
 
 @damage("record")
 def a_host_of_which_only_the_scenario_knows(copy: Copy) -> None:
-    copy.without_samples(lambda node, quantity: node == "h4")
-    for table, columns in (("events", EventLog.COLUMNS), ("positions", ("time_ns", "node", "x_m", "y_m"))):
-        rows = getattr(copy, table)
-        keep = [row for row, node in enumerate(rows["node"]) if node != "h4"]
-        setattr(copy, table, {name: [rows[name][row] for row in keep] for name in columns})
+    for table in (copy.events, copy.positions, copy.samples):
+        table.remove(table.where(node="h4"))
 
 
 @damage("record")
 def the_last_sample_of_a_buffer_cut_off(copy: Copy) -> None:
-    pairs = list(zip(copy.samples["node"], copy.samples["quantity"], strict=True))
-    row = max(row for row, pair in enumerate(pairs) if pair == ("h1", "sbuffer"))
-    for column in copy.samples.values():
-        del column[row]
+    copy.samples.remove(copy.samples.where(node="h1", quantity="sbuffer")[-1:])
 
 
 @damage("record")
@@ -300,7 +284,7 @@ def rows_not_counted(copy: Copy) -> None:
 
 @damage("record")
 def a_sample_that_is_no_number(copy: Copy) -> None:
-    copy.samples["value"][7] = float("nan")
+    copy.samples.value[7] = float("nan")
 
 
 @damage("record")
@@ -311,35 +295,39 @@ def samples_out_of_order(copy: Copy) -> None:
 
 @damage("drained")
 def a_buffer_left_full(copy: Copy) -> None:
-    rows = [
-        row
-        for row, (n, q) in enumerate(zip(copy.samples["node"], copy.samples["quantity"], strict=True))
-        if (n, q) == ("s0", "sbuffer")
-    ]
-    copy.samples["value"][rows[-1]] = 3.0
+    copy.samples.value[copy.samples.where(node="s0", quantity="sbuffer")[-1]] = 3.0
 
 
-def counter(*path: str, change: int = 1) -> Damage:
-    def function(copy: Copy) -> None:
-        group = copy.counters
-        for key in path[:-1]:
-            group = group[key]
-        group[path[-1]] += change
-
-    function.__name__ = ".".join(path) + f"{change:+}"
-    return function
+def counted(copy: Copy, path: str, change: int) -> None:
+    *groups, name = path.split(".")
+    group = copy.counters
+    for key in groups:
+        group = group[key]
+    group[name] += change
 
 
 for _path in (
-    ("radio", "frames"), ("radio", "bytes"), ("radio", "pairs_in_range"), ("radio", "received"),
-    ("radio", "lost", "collision"),
-    ("radio", "lost", "random"), ("radio", "addressed", "received"), ("radio", "addressed", "lost", "half_duplex"),
-    ("radio", "mac_acks"), ("wired", "sent"), ("wired", "delivered"), ("wired", "bytes"), ("wired", "in_flight"),
-    ("by_message_type", "host", "AckH", "count"), ("by_message_type", "station", "AppSh", "bytes"),
-    ("by_message_type", "station", "AppSh", "control_bytes"), ("by_message_type", "wired", "App", "count"),
-):  # fmt: skip
+    "radio.frames",
+    "radio.bytes",
+    "radio.pairs_in_range",
+    "radio.received",
+    "radio.lost.collision",
+    "radio.lost.random",
+    "radio.addressed.received",
+    "radio.addressed.lost.half_duplex",
+    "radio.mac_acks",
+    "wired.sent",
+    "wired.delivered",
+    "wired.bytes",
+    "wired.in_flight",
+    "by_message_type.host.AckH.count",
+    "by_message_type.station.AppSh.bytes",
+    "by_message_type.station.AppSh.control_bytes",
+    "by_message_type.wired.App.count",
+):
     for _change in (1, -1):
-        damage("conservation")(counter(*_path, change=_change))
+        how = f"{_path}{_change:+}"
+        damages.add(how, "conservation", "whole", partial(counted, path=_path, change=_change))
 
 
 @damage("conservation")
@@ -364,9 +352,9 @@ def a_counter_that_is_text(copy: Copy) -> None:
     copy.counters["wired"]["sent"] = "many"
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize("name", [how for how, _ in damages.all])
 def test_each_damage_is_caught_by_its_property(name: str, whole: Path, tmp_path: Path) -> None:
-    check, function = DAMAGES[name]
+    check, function = damages.all[name, "whole"]
     verdicts = verdicts_after(whole, tmp_path / "damaged", function)
     assert verdicts[check].answer == "violated", verdicts
     assert overall(verdicts) == "violated"
@@ -375,8 +363,8 @@ def test_each_damage_is_caught_by_its_property(name: str, whole: Path, tmp_path:
 
 def test_the_fingerprint_catches_any_change(whole: Path, tmp_path: Path) -> None:
     def cause_changed(copy: Copy) -> None:
-        row = next(row for row in copy.rows("handoff_start") if copy.events["detail"][row] == '{"cause": "cell"}')
-        copy.events["detail"][row] = '{"cause": "reinit"}'
+        row = next(row for row in copy.rows("handoff_start") if copy.events.detail[row] == '{"cause": "cell"}')
+        copy.events.detail[row] = '{"cause": "reinit"}'
 
     assert verdicts_after(whole, tmp_path / "a", cause_changed, renew=False)["record"].answer == "violated"
     # no station has sent a Reinit
@@ -385,7 +373,8 @@ def test_the_fingerprint_catches_any_change(whole: Path, tmp_path: Path) -> None
 
 def test_buffers_that_were_never_sampled_anywhere_are_unknown(whole: Path, tmp_path: Path) -> None:
     def forget(copy: Copy) -> None:
-        copy.without_samples(lambda node, quantity: quantity in ("sbuffer", "rbuffer"))
+        for buffer in ("sbuffer", "rbuffer"):
+            copy.samples.remove(copy.samples.where(quantity=buffer))
 
     assert verdicts_after(whole, tmp_path / "damaged", forget)["drained"].answer == "unknown"
 
@@ -394,11 +383,8 @@ def cut(share: float, *events: str) -> Damage:
     """Without the last part of the events, or of those of some kinds only."""
 
     def function(copy: Copy) -> None:
-        rows = (
-            [row for event in events for row in copy.rows(event)] if events else list(range(len(copy.events["node"])))
-        )
-        for row in sorted(rows, reverse=True)[: max(1, round(share * len(rows)))]:
-            copy.remove(row)
+        rows = [row for row, event in enumerate(copy.events.event) if not events or event in events]
+        copy.remove(*rows[-max(1, round(share * len(rows))) :])
 
     return function
 
@@ -436,8 +422,8 @@ def test_a_damaged_manifest_of_the_adversary(change: dict[str, Any], adversary: 
 def test_an_adversary_that_never_comes_to_rest_violates_its_promise(adversary: Path, tmp_path: Path) -> None:
     def endless(copy: Copy) -> None:
         copy.manifest |= {"quiescent": False, "simulated_s": copy.manifest["simulated_s"] + 100}
-        end_ns = max(copy.samples["time_ns"])
-        copy.samples["time_ns"] = [time + 100 * 10**9 if time == end_ns else time for time in copy.samples["time_ns"]]
+        end_ns = max(copy.samples.time_ns)
+        copy.samples.time_ns = [time + 100 * 10**9 if time == end_ns else time for time in copy.samples.time_ns]
 
     verdicts = verdicts_after(adversary, tmp_path / "damaged", endless)
     assert verdicts["drained"].answer == "violated" and verdicts["delivery"].answer == "valid"
@@ -446,10 +432,21 @@ def test_an_adversary_that_never_comes_to_rest_violates_its_promise(adversary: P
 # --- directories that cannot be read
 
 
-def rewrite(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    value = json.loads(path.read_text())
+def rewrite(path: Path, name: str, change: Callable[[dict[str, Any]], object]) -> None:
+    file = path / f"{name}.json"
+    value = json.loads(file.read_text())
     change(value)
-    path.write_text(json.dumps(value))
+    file.write_text(json.dumps(value))
+
+
+def manifest(**values: Any) -> Callable[[Path], None]:
+    """The manifest says that."""
+    return lambda path: rewrite(path, "manifest", lambda document: document.update(values))
+
+
+def contents(name: str, data: bytes) -> Callable[[Path], object]:
+    """The file has these bytes."""
+    return lambda path: (path / name).write_bytes(data)
 
 
 def without_column(path: Path, table: str, column: str) -> None:
@@ -474,31 +471,30 @@ def truncated(path: Path, name: str) -> None:
     (path / name).write_bytes(data[: len(data) // 2])
 
 
+FILES = ("events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json", "scenario.yaml")
 UNREADABLE: dict[str, Callable[[Path], object]] = {
-    **{f"{name} missing": lambda path, name=name: (path / name).unlink() for name in (
-        "events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json", "scenario.yaml")},
-    **{f"{name} truncated": lambda path, name=name: truncated(path, name) for name in (
-        "events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json", "scenario.yaml")},
+    **{f"{name} missing": lambda path, name=name: (path / name).unlink() for name in FILES},
+    **{f"{name} truncated": lambda path, name=name: truncated(path, name) for name in FILES},
     "a table that was not counted": lambda path: shutil.copy(path / "positions.parquet", path / "frames.parquet"),
-    "a table missing": lambda path: rewrite(path / "counters.json", lambda c: c["rows"].update(messages=3)),
-    "a table that is none": lambda path: (path / "messages.parquet").write_text("send_ns\n"),
-    "events empty": lambda path: (path / "events.parquet").write_bytes(b""),
-    "events are text": lambda path: (path / "events.parquet").write_text("time_ns,node\n"),
+    "a table missing": lambda path: rewrite(path, "counters", lambda c: c["rows"].update(messages=3)),
+    "a table that is none": contents("messages.parquet", b"send_ns\n"),
+    "events empty": contents("events.parquet", b""),
+    "events are text": contents("events.parquet", b"time_ns,node\n"),
     "events without node": lambda path: without_column(path, "events", "node"),
     "samples without value": lambda path: without_column(path, "samples", "value"),
     "times as text": lambda path: as_text(path, "events", "time_ns"),
     "values as text": lambda path: as_text(path, "samples", "value"),
-    "counters a list": lambda path: (path / "counters.json").write_text("[]"),
-    "manifest not UTF-8": lambda path: (path / "manifest.json").write_bytes(b"\xff\xfe"),
-    "another format": lambda path: rewrite(path / "manifest.json", lambda m: m.update(format_version=99)),
-    "no promises": lambda path: rewrite(path / "manifest.json", lambda m: m.pop("promises")),
-    "quiescent as text": lambda path: rewrite(path / "manifest.json", lambda m: m.update(quiescent="yes")),
-    "simulated time as text": lambda path: rewrite(path / "manifest.json", lambda m: m.update(simulated_s="20")),
-    "simulated time not finite": lambda path: rewrite(path / "manifest.json",
-    lambda m: m.update(simulated_s=float("inf"))),
-    "promise of a wrong type": lambda path: rewrite(path / "manifest.json",
-    lambda m: m["promises"].update(heard_every_s=None)),
-}  # fmt: skip
+    "counters a list": contents("counters.json", b"[]"),
+    "manifest not UTF-8": contents("manifest.json", b"\xff\xfe"),
+    "another format": manifest(format_version=99),
+    "no promises": lambda path: rewrite(path, "manifest", lambda m: m.pop("promises")),
+    "quiescent as text": manifest(quiescent="yes"),
+    "simulated time as text": manifest(simulated_s="20"),
+    "simulated time not finite": manifest(simulated_s=float("inf")),
+    "promise of a wrong type": lambda path: rewrite(
+        path, "manifest", lambda m: m["promises"].update(heard_every_s=None)
+    ),
+}
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
@@ -514,7 +510,7 @@ def test_what_is_no_run_directory_is_refused_in_one_line(name: str, whole: Path,
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     place, shipped = tmp_path_factory.mktemp("small"), Path(mobilenet.__file__).parents[1] / "scenarios"
     recorded = ["duration_s=6", "faults=null", "churn=null", "wireless={model: sinr, tx_dbm: 8}"]
     recorded += ["record.frames=true", "record.messages=true"]
@@ -529,43 +525,51 @@ def nested(times: int) -> str:
     return '{"a":' * times + "1" + "}" * times
 
 
-def an_action(copy: Copy, **values: Any) -> None:
+def action(**values: Any) -> Damage:
     """The first frame that a program sends says this as well."""
-    texts = copy.optional["lines"]["line"]
-    row = next(row for row, text in enumerate(texts) if json.loads(text).get("do") in ("send", "broadcast"))
-    texts[row] = json.dumps(json.loads(texts[row]) | values)
+
+    def change(copy: Copy) -> None:
+        texts = copy.lines.line
+        row = next(row for row, text in enumerate(texts) if json.loads(text).get("do") in ("send", "broadcast"))
+        texts[row] = json.dumps(json.loads(texts[row]) | values)
+
+    return change
 
 
-def a_cell(copy: Copy, table: str, column: str, value: Any) -> None:
+def cell(table: str, column: str, value: Any) -> Damage:
     """Of the last row."""
-    {"events": copy.events, "positions": copy.positions, **copy.optional}[table][column][-1] = value
+
+    def change(copy: Copy) -> None:
+        {"events": copy.events, "positions": copy.positions, **copy.optional}[table][column][-1] = value
+
+    return change
 
 
 BEYOND: dict[str, tuple[str, Damage]] = {  # which run, and what is done to it
-    "events nested": ("radio", lambda copy: a_cell(copy, "events", "detail", nested(3000))),
-    "messages nested": ("radio", lambda copy: a_cell(copy, "messages", "detail", nested(3000))),
-    "lines nested": ("programs", lambda copy: a_cell(copy, "lines", "line", nested(3000))),
+    "events nested": ("radio", cell("events", "detail", nested(3000))),
+    "messages nested": ("radio", cell("messages", "detail", nested(3000))),
+    "lines nested": ("programs", cell("lines", "line", nested(3000))),
     "no detector": ("processes", lambda copy: copy.counters.pop("detector")),
     "simulated_s": ("radio", lambda copy: copy.manifest.update(simulated_s=10**400)),
     "frames": ("radio", lambda copy: copy.counters["radio"].update(frames=10**400)),
     "sent": ("processes", lambda copy: copy.counters["messages"].update(sent=10**400)),
-    "bytes": ("programs", lambda copy: an_action(copy, bytes="x")),
-    "payload_bytes": ("programs", lambda copy: an_action(copy, payload_bytes=None)),
-    "do": ("programs", lambda copy: an_action(copy, do=["a"])),
+    "bytes": ("programs", action(bytes="x")),
+    "payload_bytes": ("programs", action(payload_bytes=None)),
+    "do": ("programs", action(do=["a"])),
     "wired": ("programs", lambda copy: copy.counters.update(wired="x")),
     "station": ("programs", lambda copy: copy.counters["by_message_type"].update(station=1.5)),
-    "size_bytes": ("radio", lambda copy: a_cell(copy, "messages", "size_bytes", 1 << 62)),
-    "positions.time_ns": ("radio", lambda copy: a_cell(copy, "positions", "time_ns", 1 << 62)),
-    "position later": ("radio", lambda copy: a_cell(copy, "positions", "time_ns", 1 << 60)),
-    "power_dbm": ("radio", lambda copy: a_cell(copy, "links", "power_dbm", 1e308)),
-    "a long text": ("radio", lambda copy: a_cell(copy, "events", "detail", "x\n" * 20_000)),
+    "size_bytes": ("radio", cell("messages", "size_bytes", 1 << 62)),
+    "positions.time_ns": ("radio", cell("positions", "time_ns", 1 << 62)),
+    "position later": ("radio", cell("positions", "time_ns", 1 << 60)),
+    "power_dbm": ("radio", cell("links", "power_dbm", 1e308)),
+    "a long text": ("radio", cell("events", "detail", "x\n" * 20_000)),
     "a long promise": ("radio", lambda copy: copy.manifest.update(promises="x" * 50_000)),
 }
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", BEYOND)
-def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: dict[str, Path], tmp_path: Path) -> None:
+def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: Runs, tmp_path: Path) -> None:
     run, function = BEYOND[name]
     try:
         verdicts = verdicts_after(small[run], tmp_path / "damaged", function)
@@ -576,8 +580,8 @@ def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: d
         assert all(len(verdict.explanation) < 2000 for verdict in verdicts.values())
 
 
-def test_nesting_that_a_program_may_send_is_read(small: dict[str, Path], tmp_path: Path) -> None:
-    verdicts_after(small["programs"], tmp_path / "deep", lambda copy: a_cell(copy, "lines", "line", nested(880)))
+def test_nesting_that_a_program_may_send_is_read(small: Runs, tmp_path: Path) -> None:
+    verdicts_after(small["programs"], tmp_path / "deep", cell("lines", "line", nested(880)))
 
 
 # --- datagrams of programs
@@ -612,7 +616,7 @@ def test_a_datagram_takes_a_frame(received_ns: int, size: int, words: str | None
 @pytest.mark.parametrize("name", ["a_delivery_removed", "deliveries_exchanged", "a_buffer_left_full", "wired.sent+1"])
 def test_the_command_line_says_1_for_violated(name: str, whole: Path, tmp_path: Path) -> None:
     copy = Copy(whole, tmp_path / "damaged")
-    check, function = DAMAGES[name]
+    check, function = damages.all[name, "whole"]
     function(copy)
     copy.save()
     result = CliRunner().invoke(app, ["verify", str(copy.path)])

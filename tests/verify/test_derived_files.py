@@ -82,7 +82,7 @@ def test_a_garbled_verdict(text: str, run: Path) -> None:
 
 
 def an_unknown_event(copy: Copy) -> None:
-    copy.events["event"][0] = "x"
+    copy.events.event[0] = "x"
 
 
 def a_counter_missing(copy: Copy) -> None:
@@ -143,7 +143,8 @@ def test_edited_metrics_are_told(whole: Path, tmp_path: Path) -> None:
 
 def test_samples_of_a_whole_kind_cannot_be_left_out(whole: Path, tmp_path: Path) -> None:
     copy = Copy(whole, tmp_path / "cut")
-    copy.without_samples(lambda node, quantity: node[0] == "s" and quantity == "sbuffer")
+    sizes = copy.samples.where(quantity="sbuffer")
+    copy.samples.remove(row for row in sizes if copy.samples.node[row][0] == "s")
     copy.save()
     assert verify_run(copy.path)["record"].answer == "violated"
 

@@ -41,12 +41,12 @@ def test_nothing_is_violated_until_it_was_stopped(at_s: float, stopped: dict[flo
 
 
 def a_negative_size(copy: Copy) -> None:
-    copy.samples["value"][len(copy.samples["value"]) // 2] = -1.0
+    copy.samples.value[len(copy.samples.value) // 2] = -1.0
 
 
 def a_total_that_falls(copy: Copy) -> None:
-    rows = [row for row, quantity in enumerate(copy.samples["quantity"]) if quantity == "radio_frames"]
-    copy.samples["value"][rows[-2]] = copy.samples["value"][rows[-1]] + 1
+    rows = copy.samples.where(quantity="radio_frames")
+    copy.samples.value[rows[-2]] = copy.samples.value[rows[-1]] + 1
 
 
 def a_counter_below_zero(copy: Copy) -> None:
@@ -54,18 +54,15 @@ def a_counter_below_zero(copy: Copy) -> None:
 
 
 def a_host_far_away(copy: Copy) -> None:
-    row = next(
-        row for row, node in enumerate(copy.positions["node"]) if node == "h0" and copy.positions["time_ns"][row]
-    )
-    copy.positions["x_m"][row] += 1e6
+    copy.positions.x_m[next(row for row in copy.positions.where(node="h0") if copy.positions.time_ns[row])] += 1e6
 
 
 def a_position_after_the_end(copy: Copy) -> None:
-    copy.positions["time_ns"][-1] += 10**9
+    copy.positions.time_ns[-1] += 10**9
 
 
 def a_delivery_out_of_coverage(copy: Copy) -> None:
-    copy.events["station"][copy.rows("deliver")[3]] = None
+    copy.events.station[copy.rows("deliver")[3]] = None
 
 
 @pytest.mark.parametrize(
@@ -100,11 +97,11 @@ def half_the_messages_on_wires(copy: Copy) -> None:
 
 
 def frames_that_are_not_counted(copy: Copy) -> None:
-    copy.optional["frames"] = {name: column[:-20] for name, column in copy.frames.items()}
+    copy.frames.remove(range(len(copy.frames.fate) - 20, len(copy.frames.fate)))
 
 
 def a_frame_that_lasts_longer(copy: Copy) -> None:
-    copy.frames["end_ns"][-1] += 1
+    copy.frames.end_ns[-1] += 1
 
 
 SUMS: dict[Callable[[Copy], None], str] = {

@@ -13,8 +13,9 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.swarm import campaign
 from mobilenet.verify import verify_run
 from mobilenet.verify.broadcasts.fifo import fifo_problem
+from tests.conftest import SCENARIOS
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "own_protocol"
+FOLDER = SCENARIOS / "own_protocol"
 SMALL = ("duration_s=20", "hosts.count=8")
 
 

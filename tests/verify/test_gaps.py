@@ -147,28 +147,15 @@ def test_nothing_is_noted_where_nobody_is_given_up(tmp_path: Path) -> None:
     assert not set(run.events.event) & {"expire", "gap"} and run.verdict == "valid"
 
 
-def first(copy: Copy, event: str) -> int:
-    return copy.rows(event)[0]
-
-
-def silence_of(copy: Copy, change: Callable[[dict[str, Any]], object]) -> None:
-    row = first(copy, "expire")
-    detail = json.loads(copy.events["detail"][row])
-    change(detail)
-    copy.events["detail"][row] = json.dumps(detail)
-
-
 def another_gap(copy: Copy) -> None:
-    row = copy.rows("deliver", "h4")[-1]
-    copy.insert(row, node="h4", event="gap", session=copy.events["session"][row], station="s0")
+    row = copy.last("deliver", "h4")
+    copy.insert(row, node="h4", event="gap", session=copy.events.session[row], station="s0")
 
 
 DAMAGES: dict[str, Damage] = {
-    "nobody gave it up": lambda copy: copy.remove(first(copy, "expire")),
-    "somebody else was given up": lambda copy: silence_of(copy, lambda detail: detail.update(host="h4")),
-    "it was silent for less": lambda copy: silence_of(
-        copy, lambda detail: detail.update(silent_s=detail["silent_s"] - 0.5)
-    ),
+    "nobody gave it up": lambda copy: copy.remove(copy.first("expire")),
+    "somebody else was given up": lambda copy: copy.events.say(copy.first("expire"), host="h4"),
+    "it was silent for less": lambda copy: copy.events.add(copy.first("expire"), silent_s=-0.5),
     "a host that nobody gave up": another_gap,
 }
 

@@ -20,10 +20,10 @@ from mobilenet.clock import SECOND
 from mobilenet.rundir.reader import RunError
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from tests.conftest import SCENARIOS
 
-from .damage import Copy, Damage, verdicts_after
+from .damage import Copy, Damage, Edits, Runs, verdicts_after
 
-SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios"
 THREE = "workload={messages: 3, instants: {kind: uniform, latest: 20}}"
 DRAWN = "random_faults={count: 3, latest: 20}"
 CHAIN = "network={kind: wired, edges: [[0, 1], [1, 2], [2, 3]], delay_ms: 100}"
@@ -45,208 +45,180 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     place = tmp_path_factory.mktemp("runs")
     for name, (file, changes) in RUNS.items():
         mobilenet.run(SCENARIOS / file, out=place / name, overrides=changes, allow_code=True)
     return {name: place / name for name in RUNS}
 
 
-def test_as_they_were_recorded_all_are_valid(runs: dict[str, Path]) -> None:
+def test_as_they_were_recorded_all_are_valid(runs: Runs) -> None:
     for path in runs.values():
         assert overall(verify_run(path)) == "valid", path
 
 
-EDITS: dict[tuple[str, str], tuple[str, str, Damage]] = {}
+edits = Edits()
 
 
-def edit(caught_by: str, words: str, *names: str) -> Callable[[Damage], Damage]:
-    """Register an edit of the runs with these names; the explanation has to contain `words`."""
-
-    def register(function: Damage) -> Damage:
-        for name in names:
-            EDITS[function.__name__, name] = caught_by, words, function
-        return function
-
-    return register
+def edit(caught_by: str, words: str, names: str) -> Callable[[Damage], Damage]:
+    """Of the runs with these names; the explanation has to contain `words`."""
+    return edits((caught_by, words), names)
 
 
-@pytest.mark.parametrize(("how", "name"), EDITS)
-def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
-    check, words, function = EDITS[how, name]
+@pytest.mark.parametrize(("how", "name"), edits.all)
+def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
+    (check, words), function = edits.all[how, name]
     verdict = verdicts_after(runs[name], tmp_path / "edited", function)[check]
     assert verdict.answer == "violated"
     assert words in verdict.explanation and len(verdict.explanation.splitlines()) == 1
 
 
-def ordered(copy: Copy) -> None:
-    """Sort events by time."""
-    order = sorted(range(len(copy.events["node"])), key=lambda row: copy.events["time_ns"][row])
-    for name, column in copy.events.items():
-        copy.events[name] = [column[row] for row in order]
-
-
-def without(copy: Copy, rows: list[int]) -> None:
-    for row in reversed(rows):
-        copy.remove(row)
-
-
 # --- the plan
 
 
-@edit("record", "p3 crashes, and the scenario does not crash it", "reliable", "mistaken")
+@edit("record", "p3 crashes, and the scenario does not crash it", "reliable mistaken")
 def another_process_crashed(copy: Copy) -> None:
-    gone = copy.events["node"][copy.rows("crash")[0]]
+    gone = copy.events.node[copy.first("crash")]
     exchanged = {gone: "p3", "p3": gone}
-    for row, event in enumerate(copy.events["event"]):
+    for row, event in enumerate(copy.events.event):
         if event in ("deliver", "crash", "suspect", "trust"):
-            copy.events["node"][row] = exchanged.get(copy.events["node"][row], copy.events["node"][row])
-    copy.samples["node"] = [exchanged.get(node, node) for node in copy.samples["node"]]
+            copy.events.node[row] = exchanged.get(copy.events.node[row], copy.events.node[row])
+    copy.samples.node = [exchanged.get(node, node) for node in copy.samples.node]
 
 
-@edit("record", "and the scenario crashes it at", "reliable", "mistaken", "drawn")
+@edit("record", "and the scenario crashes it at", "reliable mistaken drawn")
 def a_crash_moves_to_the_end(copy: Copy) -> None:
-    row = copy.rows("crash")[0]
-    values = {name: column[row] for name, column in copy.events.items()}
+    row, times = copy.first("crash"), copy.events.time_ns
+    copy.events.insert(len(times), **copy.events.row(row) | {"time_ns": times[-1]})
     copy.remove(row)
-    for name, value in values.items():
-        copy.events[name].append(copy.events[name][-1] if name == "time_ns" else value)
 
 
-@edit("record", "recovers, and a crashed process stays down", "reliable", "bundling")
+@edit("record", "recovers, and a crashed process stays down", "reliable bundling")
 def a_process_recovers(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="recover")
+    copy.insert(copy.last("deliver"), node="p1", event="recover")
 
 
 @edit("record", "has the event join", "causal")
 def a_process_joins(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="join", station="s0", session=0)
+    copy.insert(copy.last("deliver"), node="p1", event="join", station="s0", session=0)
 
 
-@edit("record", "does not broadcast", "causal", "bundling", "ring", "mistaken", "drawn")
+@edit("record", "does not broadcast", "causal bundling ring mistaken drawn")
 def a_broadcast_that_the_scenario_plans_is_left_out(copy: Copy) -> None:
-    last = copy.events["message"][copy.rows("broadcast")[-1]]
-    without(copy, [row for row, message in enumerate(copy.events["message"]) if message == last])
+    copy.remove(*copy.events.where(message=copy.events.message[copy.last("broadcast")]))
 
 
-@edit("record", "the scenario plans that at", "causal", "drawn", "ring", "disjoint")
+@edit("record", "the scenario plans that at", "causal drawn ring disjoint")
 def broadcasts_later(copy: Copy) -> None:
     """Each at its own delivery at the earliest."""
-    row = copy.rows("broadcast")[-1]
-    copy.events["time_ns"][row] += 1
-    own = copy.events["message"][row]
-    for other, message in enumerate(copy.events["message"]):
-        if message == own:
-            copy.events["time_ns"][other] = max(copy.events["time_ns"][other], copy.events["time_ns"][row])
-    ordered(copy)
+    row = copy.last("broadcast")
+    copy.events.time_ns[row] += 1
+    for other in copy.events.where(message=copy.events.message[row]):
+        copy.events.time_ns[other] = max(copy.events.time_ns[other], copy.events.time_ns[row])
+    copy.events.sort("time_ns")
 
 
-@edit("record", "and the scenario plans 3 broadcasts of it", "disjoint", "ring")
+@edit("record", "and the scenario plans 3 broadcasts of it", "disjoint ring")
 def one_broadcast_more(copy: Copy) -> None:
-    row = copy.rows("broadcast", "p0")[-1]
+    row = copy.last("broadcast", "p0")
     copy.repeat(row, row + 1)
-    copy.events["message"][row + 1] = "p0:3"
+    copy.events.message[row + 1] = "p0:3"
 
 
 @edit("record", "and its next message is p0:2", "disjoint")
 def a_number_is_left_out(copy: Copy) -> None:
-    copy.events["message"] = ["p0:9" if message == "p0:2" else message for message in copy.events["message"]]
+    copy.events.message = ["p0:9" if message == "p0:2" else message for message in copy.events.message]
 
 
 # --- delays
 
 
-@edit(
-    "record", "and the network takes at least", "causal", "single", "bundling", "ring", "reliable", "wired", "disjoint"
-)
+@edit("record", "and the network takes at least", "causal single bundling ring reliable wired disjoint")
 def all_is_delivered_at_once(copy: Copy) -> None:
-    sent = {copy.events["message"][row]: copy.events["time_ns"][row] for row in copy.rows("broadcast")}
+    sent = {copy.events.message[row]: copy.events.time_ns[row] for row in copy.rows("broadcast")}
     last: dict[str, int] = {}
-    for row, node in enumerate(copy.events["node"]):
-        if copy.events["event"][row] == "deliver":
-            copy.events["time_ns"][row] = max(sent[copy.events["message"][row]], last.get(node, 0))
-        last[node] = copy.events["time_ns"][row]
-    ordered(copy)
+    for row, node in enumerate(copy.events.node):
+        if copy.events.event[row] == "deliver":
+            copy.events.time_ns[row] = max(sent[copy.events.message[row]], last.get(node, 0))
+        last[node] = copy.events.time_ns[row]
+    copy.events.sort("time_ns")
 
 
 @edit("record", "and the network takes at least 0.3", "wired")
 def one_delivery_leaves_out_a_link(copy: Copy) -> None:
     """From p0 to p3 are three links of 100 ms each."""
-    sent = {copy.events["message"][row]: copy.events["time_ns"][row] for row in copy.rows("broadcast")}
-    row = next(row for row in copy.rows("deliver", "p3") if copy.events["message"][row].startswith("p0:"))
-    copy.events["time_ns"][row] = sent[copy.events["message"][row]] + SECOND // 4
-    ordered(copy)
+    sent = {copy.events.message[row]: copy.events.time_ns[row] for row in copy.rows("broadcast")}
+    row = next(row for row in copy.rows("deliver", "p3") if copy.events.message[row].startswith("p0:"))
+    copy.events.time_ns[row] = sent[copy.events.message[row]] + SECOND // 4
+    copy.events.sort("time_ns")
 
 
 # --- the detector
 
 
 @edit("record", "does not suspect p8 at the end", "reliable")
-@edit("record", "does not suspect", "drawn", "mistaken")
+@edit("record", "does not suspect", "drawn mistaken")
 def suspicions_are_left_out(copy: Copy) -> None:
-    without(copy, copy.rows("suspect", "p1") if not copy.rows("trust") else copy.rows("suspect"))
-    without(copy, copy.rows("trust"))
+    trusts = copy.rows("trust")
+    copy.remove(*copy.rows("suspect", None if trusts else "p1"), *trusts)
 
 
 @edit("record", "does not suspect p0 at 2, although the scenario plans that mistake", "mistaken")
 def a_planned_mistake_is_left_out(copy: Copy) -> None:
-    without(copy, [row for row in copy.rows("suspect", "p1") + copy.rows("trust", "p1") if "p0" in _detail(copy, row)])
+    rows = copy.rows("suspect", "p1") + copy.rows("trust", "p1")
+    copy.remove(*(row for row in rows if copy.events.said(row)["process"] == "p0"))
 
 
-def _detail(copy: Copy, row: int) -> str:
-    return json.loads(copy.events["detail"][row])["process"]
-
-
-@edit("record", "suspects p2, which has not crashed", "reliable", "bundling")
+@edit("record", "suspects p2, which has not crashed", "reliable bundling")
 def a_correct_process_is_suspected(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="suspect", detail='{"process": "p2"}')
+    copy.insert(copy.last("deliver"), node="p1", event="suspect", detail='{"process": "p2"}')
 
 
-@edit("record", "expected another process", "reliable", "bundling")
+@edit("record", "expected another process", "reliable bundling")
 def a_suspicion_without_a_process(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="suspect")
+    copy.insert(copy.last("deliver"), node="p1", event="suspect")
 
 
 @edit("record", "expected another process", "reliable")
 def a_suspicion_of_process_99(copy: Copy) -> None:
-    copy.events["detail"][copy.rows("suspect")[0]] = '{"process": "p99"}'
+    copy.events.detail[copy.first("suspect")] = '{"process": "p99"}'
 
 
-@edit("record", "which it suspects already", "reliable", "mistaken")
+@edit("record", "which it suspects already", "reliable mistaken")
 def a_suspicion_twice(copy: Copy) -> None:
-    row = copy.rows("suspect")[0]
+    row = copy.first("suspect")
     copy.repeat(row, row + 1)
 
 
 @edit("record", "which it does not suspect", "mistaken")
 def trust_without_a_suspicion(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="trust", detail='{"process": "p15"}')
+    copy.insert(copy.last("deliver"), node="p1", event="trust", detail='{"process": "p15"}')
 
 
 @edit("record", "does not take a suspicion back", "reliable")
 def a_perfect_detector_trusts_again(copy: Copy) -> None:
-    row = copy.rows("suspect")[0]
+    row = copy.first("suspect")
     copy.repeat(row, row + 1)
-    copy.events["event"][row + 1] = "trust"
+    copy.events.event[row + 1] = "trust"
 
 
 @edit("record", "no test can fail before 4", "reliable")
 def a_suspicion_before_any_timeout(copy: Copy) -> None:
-    copy.events["time_ns"][copy.rows("suspect")[0]] = 3 * SECOND
-    ordered(copy)
+    copy.events.time_ns[copy.first("suspect")] = 3 * SECOND
+    copy.events.sort("time_ns")
 
 
-@edit("record", "the scenario has no failure detector", "causal", "ring")
+@edit("record", "the scenario has no failure detector", "causal ring")
 def suspicions_without_a_detector(copy: Copy) -> None:
-    copy.insert(copy.rows("deliver")[-1], node="p1", event="suspect", detail='{"process": "p2"}')
+    copy.insert(copy.last("deliver"), node="p1", event="suspect", detail='{"process": "p2"}')
 
 
-@edit("conservation", "detector: 0 tests and answers, and the first round has", "reliable", "bundling", "mistaken")
+@edit("conservation", "detector: 0 tests and answers, and the first round has", "reliable bundling mistaken")
 def the_detector_counts_nothing(copy: Copy) -> None:
     copy.counters["detector"] = dict.fromkeys(copy.counters["detector"], 0)
 
 
-@edit("conservation", "and the scenario has no failure detector", "causal", "ring")
+@edit("conservation", "and the scenario has no failure detector", "causal ring")
 def counters_of_a_detector_that_is_not_there(copy: Copy) -> None:
     counted: dict[str, Any] = {"sent": 9, "received": 9, "receiver_down": 0, "in_flight": 0, "never_left": 0}
     copy.counters["detector"] = counted | {"bytes": 9, "last_reception_ns": 1 * SECOND}
@@ -265,7 +237,7 @@ def packets_are_text(copy: Copy) -> None:
     copy.counters["messages"]["packets_by_messages"] = {"many": "x"}
 
 
-@edit("conservation", "counters.json: messages.bytes is -5", "causal", "reliable")
+@edit("conservation", "counters.json: messages.bytes is -5", "causal reliable")
 def bytes_are_negative(copy: Copy) -> None:
     copy.counters["messages"]["bytes"] = -5
 
@@ -275,12 +247,12 @@ def a_time_is_text(copy: Copy) -> None:
     copy.counters["messages"]["receptions_waited_ns"] = "x"
 
 
-@edit("conservation", "counters.json: messages is None, expected an object", "causal", "ring")
+@edit("conservation", "counters.json: messages is None, expected an object", "causal ring")
 def there_are_no_counters(copy: Copy) -> None:
     copy.counters["messages"] = None
 
 
-@edit("conservation", "counters.json: messages.by_kind is None", "reliable", "ring")
+@edit("conservation", "counters.json: messages.by_kind is None", "reliable ring")
 def classes_are_left_out(copy: Copy) -> None:
     del copy.counters["messages"]["by_kind"]
 
@@ -296,25 +268,25 @@ def _only(copy: Copy, kind: str, count: int, size_bytes: int) -> None:
     copy.counters["messages"] |= sums | {"bytes": count * size_bytes, "by_kind": {kind: count}}
 
 
-@edit("conservation", "deliveries at other processes, and all messages carry 10", "drawn", "mistaken", "wired")
+@edit("conservation", "deliveries at other processes, and all messages carry 10", "drawn mistaken wired")
 def ten_messages_for_all_deliveries(copy: Copy) -> None:
     _only(copy, "tree", 10, 1 if copy.manifest["protocol"] != "causal_reliable" else 20)
 
 
-@edit("conservation", "deliveries at other processes, and all messages carry 0", "alone", "bundling")
+@edit("conservation", "deliveries at other processes, and all messages carry 0", "alone bundling")
 def acknowledgements_bring_all(copy: Copy) -> None:
     size_bytes = 20 if "ack_bytes: 20" in (copy.path / "scenario.yaml").read_text() else 1
     _only(copy, "ack", 1000, size_bytes)
 
 
-@edit("conservation", "deliveries at other processes, and 3 messages received", "drawn", "disjoint")
+@edit("conservation", "deliveries at other processes, and 3 messages received", "drawn disjoint")
 def nearly_nothing_is_received(copy: Copy) -> None:
     messages = copy.counters["messages"]
     messages["receiver_down"] += messages["received"] - 3
     messages["received"] = 3
 
 
-@edit("conservation", "messages of these classes have", "bundling", "mistaken", "disjoint", "causal", "wired_causal")
+@edit("conservation", "messages of these classes have", "bundling mistaken disjoint causal wired_causal")
 def messages_have_a_thousand_times_the_bytes(copy: Copy) -> None:
     messages = copy.counters["messages"]
     messages["bytes"] *= 1000
@@ -339,32 +311,32 @@ def all_packets_are_bundled(copy: Copy) -> None:
     copy.counters["messages"] |= {"packets_by_messages": {"10": 24}, "packets_by_bytes_from": {"1000": 7}}
 
 
-@edit("conservation", "bytes, and packets_by_bytes_from has", "causal", "single")
+@edit("conservation", "bytes, and packets_by_bytes_from has", "causal single")
 def packets_are_of_another_size(copy: Copy) -> None:
     copy.counters["messages"]["packets_by_bytes_from"] = {"9900": copy.counters["messages"]["sent"]}
 
 
-@edit("conservation", "deliveries at other processes, and", "causal", "single")
+@edit("conservation", "deliveries at other processes, and", "causal single")
 def a_reception_is_left_out(copy: Copy) -> None:
     copy.counters["messages"]["receptions"] -= 1
 
 
-@edit("conservation", "and the network takes at least 2000000000 ns for each", "causal", "single")
+@edit("conservation", "and the network takes at least 2000000000 ns for each", "causal single")
 def receptions_waited_for_nothing(copy: Copy) -> None:
     copy.counters["messages"]["receptions_waited_ns"] = 0
 
 
-@edit("conservation", "from broadcast to delivery they have", "causal", "single")
+@edit("conservation", "from broadcast to delivery they have", "causal single")
 def receptions_waited_longer_than_deliveries(copy: Copy) -> None:
     copy.counters["messages"]["receptions_waited_ns"] *= 10
 
 
-@edit("conservation", "the last delivery at another process needs a reception at", "causal", "reliable", "wired")
+@edit("conservation", "the last delivery at another process needs a reception at", "causal reliable wired")
 def the_last_reception_is_before_deliveries(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] = 1
 
 
-@edit("conservation", "after the end of the run", "causal", "ring")
+@edit("conservation", "after the end of the run", "causal ring")
 def the_last_reception_is_after_the_end(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] = 10**15
 
@@ -372,105 +344,106 @@ def the_last_reception_is_after_the_end(copy: Copy) -> None:
 # --- completions
 
 
-@edit("record", "and at_ns is 0, expected", "reliable", "bundling", "alone")
+@edit("record", "and at_ns is 0, expected", "reliable bundling alone")
 def a_completion_at_the_beginning(copy: Copy) -> None:
     for row in copy.rows("complete"):
-        copy.events["detail"][row] = '{"at_ns": 0}'
+        copy.events.say(row, at_ns=0)
 
 
-@edit("record", "has message", "reliable", "bundling")
+@edit("record", "has message", "reliable bundling")
 def a_completion_at_a_truth_value(copy: Copy) -> None:
-    copy.events["detail"][copy.rows("complete")[0]] = '{"at_ns": true}'
+    copy.events.say(copy.first("complete"), at_ns=True)
 
 
-@edit("record", "by an acknowledgement, and at_ns is", "bundling", "alone")
+@edit("record", "by an acknowledgement, and at_ns is", "bundling alone")
 def a_completion_at_its_event(copy: Copy) -> None:
-    row = copy.rows("complete")[0]
-    copy.events["detail"][row] = json.dumps({"at_ns": copy.events["time_ns"][row]})
+    row = copy.first("complete")
+    copy.events.say(row, at_ns=copy.events.time_ns[row])
 
 
-@edit("record", "two ways take", "reliable", "alone", "wired")
+def completed_at(copy: Copy, row: int, at_ns: int) -> None:
+    """The source knows it then, and says so as much later as before."""
+    copy.events.time_ns[row] += at_ns - copy.events.said(row)["at_ns"]
+    copy.events.say(row, at_ns=at_ns)
+    copy.events.sort("time_ns")
+
+
+@edit("record", "two ways take", "reliable alone wired")
 def a_completion_in_less_than_two_ways(copy: Copy) -> None:
-    row = copy.rows("complete")[0]
-    sent = next(at for at in copy.rows("broadcast") if copy.events["message"][at] == copy.events["message"][row])
-    waited_ns = copy.events["time_ns"][row] - json.loads(copy.events["detail"][row])["at_ns"]
-    copy.events["time_ns"][row] = copy.events["time_ns"][sent] + waited_ns
-    copy.events["detail"][row] = json.dumps({"at_ns": copy.events["time_ns"][sent]})
-    ordered(copy)
+    row = copy.first("complete")
+    sent = copy.events.where(event="broadcast", message=copy.events.message[row])[0]
+    completed_at(copy, row, copy.events.time_ns[sent])
 
 
-@edit("record", "after its last delivery, which the source cannot know of", "bundling", "alone")
+@edit("record", "after its last delivery, which the source cannot know of", "bundling alone")
 def a_completion_right_after_the_last_delivery(copy: Copy) -> None:
-    row = copy.rows("complete")[-1]
-    last = [at for at in copy.rows("deliver") if copy.events["message"][at] == copy.events["message"][row]][-1]
-    waited_ns = copy.events["time_ns"][row] - json.loads(copy.events["detail"][row])["at_ns"]
-    copy.events["time_ns"][row] = copy.events["time_ns"][last] + 1
-    copy.events["detail"][row] = json.dumps({"at_ns": copy.events["time_ns"][row] - waited_ns})
-    ordered(copy)
+    row = copy.last("complete")
+    last = copy.events.where(event="deliver", message=copy.events.message[row])[-1]
+    waited_ns = copy.events.time_ns[row] - copy.events.said(row)["at_ns"]
+    completed_at(copy, row, copy.events.time_ns[last] + 1 - waited_ns)
 
 
-@edit("completion", "never learns that", "reliable", "bundling", "drawn", "wired")
+@edit("completion", "never learns that", "reliable bundling drawn wired")
 def completions_are_left_out(copy: Copy) -> None:
-    without(copy, copy.rows("complete"))
+    copy.remove(*copy.rows("complete"))
 
 
 @edit("record", "and causal_reliable does not report completion", "mistaken")
 @edit("record", "and causal does not report completion", "causal")
 @edit("record", "and disjoint_paths does not report completion", "disjoint")
 def a_completion_that_the_protocol_does_not_report(copy: Copy) -> None:
-    row = next(row for row in copy.rows("deliver") if copy.events["message"][row].startswith("p0:"))
-    detail = json.dumps({"at_ns": copy.events["time_ns"][row]})
-    copy.insert(row, node="p0", event="complete", message=copy.events["message"][row], detail=detail)
+    row = next(row for row in copy.rows("deliver") if copy.events.message[row].startswith("p0:"))
+    detail = json.dumps({"at_ns": copy.events.time_ns[row]})
+    copy.insert(row, node="p0", event="complete", message=copy.events.message[row], detail=detail)
 
 
 # --- buffers
 
 
-@edit("record", "broadcast so far", "causal", "single", "mistaken", "reliable", "alone")
+@edit("record", "broadcast so far", "causal single mistaken reliable alone")
 def a_buffer_holds_more_than_there_is(copy: Copy) -> None:
-    copy.samples["value"][0] = 1000.0
+    copy.samples.value[0] = 1000.0
 
 
 @edit("record", "in pending of", "causal")
 def half_a_message_is_held(copy: Copy) -> None:
-    copy.samples["value"][0] = 0.5
+    copy.samples.value[0] = 0.5
 
 
 @edit("record", "which causal does not have", "causal")
 def a_buffer_of_another_name(copy: Copy) -> None:
-    copy.samples["quantity"] = ["zeal"] * len(copy.samples["quantity"])
+    copy.samples.quantity = ["zeal"] * len(copy.samples.quantity)
 
 
-@edit("record", "there is none of unacknowledged", "reliable", "mistaken")
+@edit("record", "there is none of unacknowledged", "reliable mistaken")
 def a_buffer_is_left_out(copy: Copy) -> None:
-    copy.without_samples(lambda node, quantity: quantity == "unacknowledged")
+    copy.samples.remove(copy.samples.where(quantity="unacknowledged"))
 
 
-@edit("record", "row 0 is of p99, there are p0 to p15", "ring", "causal")
+@edit("record", "row 0 is of p99, there are p0 to p15", "ring causal")
 def a_sample_of_process_99(copy: Copy) -> None:
-    copy.samples["node"][0] = "p99"
+    copy.samples.node[0] = "p99"
 
 
-@edit("record", "of its broadcasts are not complete", "reliable", "alone", "drawn", "wired")
+@edit("record", "of its broadcasts are not complete", "reliable alone drawn wired")
 def nothing_was_ever_held(copy: Copy) -> None:
-    copy.samples["value"] = [0.0] * len(copy.samples["value"])
+    copy.samples.value = [0.0] * len(copy.samples.value)
 
 
 @edit("record", "of its broadcasts are not complete", "alone")
 def only_the_end_is_sampled(copy: Copy) -> None:
-    end_ns = max(copy.samples["time_ns"])
-    keep = [row for row, time_ns in enumerate(copy.samples["time_ns"]) if time_ns == end_ns]
-    copy.samples = {name: [column[row] for row in keep] for name, column in copy.samples.items()}
+    end_ns = max(copy.samples.time_ns)
+    copy.samples.remove(row for row, time_ns in enumerate(copy.samples.time_ns) if time_ns < end_ns)
 
 
 # --- the end
 
 
-@edit("record", "200 t.u. simulated, and the run was at rest at", "bundling", "stamped", "wired")
+@edit("record", "200 t.u. simulated, and the run was at rest at", "bundling stamped wired")
 def simulated_longer(copy: Copy) -> None:
     copy.manifest["simulated_s"] = 200.0
-    end_ns = max(copy.samples["time_ns"])
-    copy.samples["time_ns"] = [200 * SECOND if at == end_ns else at for at in copy.samples["time_ns"]]
+    end_ns = max(copy.samples.time_ns)
+    copy.samples.time_ns = [200 * SECOND if at == end_ns else at for at in copy.samples.time_ns]
 
 
 @edit("conservation", "bytes, and 16 broadcasts take", "bundling")
@@ -484,25 +457,23 @@ def bundles_carry_nothing(copy: Copy) -> None:
     messages["bytes"] = 20 * (messages["sent"] + messages["never_left"])
 
 
-@edit("record", "and its unacknowledged does not change", "reliable", "bundling", "wired")
+@edit("record", "and its unacknowledged does not change", "reliable bundling wired")
 def a_source_learns_earlier_that_its_broadcast_is_complete(copy: Copy) -> None:
     """By a tenth of a time unit, and the reception is as much earlier."""
     for row in copy.rows("complete"):
-        detail = json.loads(copy.events["detail"][row])
-        copy.events["detail"][row] = json.dumps({"at_ns": detail["at_ns"] - SECOND // 10})
-        copy.events["time_ns"][row] -= SECOND // 10
-    ordered(copy)
+        copy.events.add(row, at_ns=-(SECOND // 10))
+        copy.events.time_ns[row] -= SECOND // 10
+    copy.events.sort("time_ns")
 
 
-@edit("conservation", "a source learns by a reception at", "reliable", "bundling")
+@edit("conservation", "a source learns by a reception at", "reliable bundling")
 def the_last_reception_is_before_that_of_the_last_completion(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] -= SECOND // 10
 
 
-@edit("record", "processes have no places", "reliable", "causal")
+@edit("record", "processes have no places", "reliable causal")
 def a_process_has_a_place(copy: Copy) -> None:
-    for name, value in {"time_ns": 0, "node": "p0", "x_m": 1.0, "y_m": 2.0}.items():
-        copy.positions[name].append(value)
+    copy.positions.insert(0, time_ns=0, node="p0", x_m=1.0, y_m=2.0)
 
 
 @edit("conservation", "no message takes less than", "reliable")
@@ -510,7 +481,7 @@ def the_detector_heard_last_when_nothing_can_have_arrived(copy: Copy) -> None:
     copy.counters["detector"]["last_reception_ns"] = 1
 
 
-def test_a_run_of_processes_is_not_stopped_by_hand(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_run_of_processes_is_not_stopped_by_hand(runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs["reliable"], tmp_path / "edited")
     copy.manifest |= {"ended_by_error": "stopped by hand at 3 s", "quiescent": False}
     copy.save()

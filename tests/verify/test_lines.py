@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError, read_json
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from tests.conftest import SCENARIOS
 
-from .damage import Copy, Damage, verdicts_after
+from .damage import Copy, Edits, Runs, verdicts_after
 
-SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios" / "programs"
+SCENARIOS = SCENARIOS / "programs"
 FLAT = ["record.programs=true"]
 RUNS = {
     "flood": ("flood.yaml", [*FLAT, "duration_s=10"]),
@@ -52,7 +54,7 @@ for line in sys.stdin:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     place = tmp_path_factory.mktemp("runs")
     for name, (file, changes) in RUNS.items():
         mobilenet.run(SCENARIOS / file, out=place / name, overrides=changes, allow_code=True)
@@ -68,60 +70,40 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: place / name for name in (*RUNS, "reports")}
 
 
-def test_as_they_were_recorded_none_has_an_edited_record(runs: dict[str, Path]) -> None:
-    assert (
-        overall(verify_run(runs["flood"]))
-        == overall(verify_run(runs["told"]))
-        == overall(verify_run(runs["nodes"]))
-        == "valid"
-    )
+def test_as_they_were_recorded_none_has_an_edited_record(runs: Runs) -> None:
+    assert {overall(verify_run(runs[name])) for name in ("flood", "told", "nodes")} == {"valid"}
     assert verify_run(runs["reports"])["record"].answer == "valid"
     assert [check for check, told in verify_run(runs["bug"]).items() if told.answer == "violated"] == ["fifo_order"]
 
 
-EDITS: dict[tuple[str, str], tuple[str, Damage]] = {}
+edit = Edits()
 
 
-def edit(words: str, *names: str) -> Callable[[Damage], Damage]:
-    def register(function: Damage) -> Damage:
-        for name in names:
-            EDITS[function.__name__, name] = words, function
-        return function
-
-    return register
-
-
-@pytest.mark.parametrize(("how", "name"), EDITS)
-def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
-    words, function = EDITS[how, name]
+@pytest.mark.parametrize(("how", "name"), edit.all)
+def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> None:
+    words, function = edit.all[how, name]
     verdict = verdicts_after(runs[name], tmp_path / "edited", function)["record"]
     assert verdict.answer == "violated" and words in verdict.explanation
 
 
-def lines(copy: Copy) -> dict[str, list[Any]]:
-    return copy.optional["lines"]
-
-
-def kept(copy: Copy, wanted: Callable[[bool, dict[str, Any]], bool]) -> None:
-    """Only the lines with that origin and object."""
-    table = lines(copy)
-    rows = [row for row, line in enumerate(table["line"]) if wanted(table["said"][row], json.loads(line))]
-    copy.optional["lines"] = {name: [column[row] for row in rows] for name, column in table.items()}
-    copy.counters["rows"]["lines"] = len(rows)
-
-
-def changed(copy: Copy, key: str, kind: str, change: Callable[[dict[str, Any]], None]) -> None:
-    """All lines that do, or tell of, that."""
-    for row, line in enumerate(lines(copy)["line"]):
+def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """All lines that do, or tell of, that: their rows, and what they say."""
+    for row, line in enumerate(copy.lines.line):
         told = json.loads(line)
         if told.get(key) == kind:
-            change(told)
-            lines(copy)["line"][row] = json.dumps(told)
+            yield row, told
 
 
-def becomes(line: dict[str, Any], **values: Any) -> None:
-    line.clear()
-    line.update(values)
+def changed(copy: Copy, key: str, kind: str, **values: Any) -> None:
+    """These lines say this as well, or instead of what they say under the same keys."""
+    for row, told in lines_with(copy, key, kind):
+        copy.lines.line[row] = json.dumps(told | values)
+
+
+def replaced(copy: Copy, key: str, kind: str, **values: Any) -> None:
+    """These lines say nothing but this, and when."""
+    for row, told in lines_with(copy, key, kind):
+        copy.lines.line[row] = json.dumps(values | ({"t": told["t"]} if "t" in told else {}))
 
 
 @edit("of deliver", "bug")
@@ -129,66 +111,61 @@ def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
     """The lines still show the mistake."""
     due: dict[tuple[str, str], list[int]] = {}
     for row in copy.rows("deliver"):
-        due.setdefault((copy.events["node"][row], copy.events["message"][row].split(":")[0]), []).append(row)
+        due.setdefault((copy.events.node[row], copy.events.message[row].split(":")[0]), []).append(row)
     for rows in due.values():
-        names = sorted((copy.events["message"][row] for row in rows), key=lambda name: int(name.split(":")[1]))
+        names = sorted((copy.events.message[row] for row in rows), key=lambda name: int(name.split(":")[1]))
         for row, name in zip(rows, names, strict=True):
-            copy.events["message"][row] = name
+            copy.events.message[row] = name
 
 
-@edit("of deliver", "flood", "nodes")
+@edit("of deliver", "flood nodes")
 def programs_said_other_messages(copy: Copy) -> None:
-    changed(copy, "do", "deliver", lambda line: line.update(id=[9, 99]))
+    changed(copy, "do", "deliver", id=[9, 99])
 
 
-@edit("of broadcast", "flood", "nodes")
+@edit("of broadcast", "flood nodes")
 def programs_were_told_of_other_broadcasts(copy: Copy) -> None:
-    changed(copy, "ev", "broadcast", lambda line: line.update(id=[0, 500]))
+    changed(copy, "ev", "broadcast", id=[0, 500])
 
 
 @edit("of join", "flood")
 def programs_joined_in_another_session(copy: Copy) -> None:
-    changed(copy, "do", "joined", lambda line: line.update(session=7))
+    changed(copy, "do", "joined", session=7)
 
 
-@edit("up to `done`", "flood", "nodes")
+@edit("up to `done`", "flood nodes")
 def programs_were_told_nothing(copy: Copy) -> None:
-    kept(copy, lambda said, line: said)
+    copy.lines.remove(copy.lines.where(said=False))
 
 
-@edit("up to `done`", "flood", "nodes")
+@edit("up to `done`", "flood nodes")
 def programs_said_nothing_but_deliver(copy: Copy) -> None:
-    kept(copy, lambda said, line: not said or line["do"] == "deliver")
+    said = copy.lines.where(said=True)
+    copy.lines.remove(row for row in said if json.loads(copy.lines.line[row])["do"] != "deliver")
 
 
 @edit("begins 0 lives", "flood")
 def a_station_has_no_lines(copy: Copy) -> None:
-    table = lines(copy)
-    rows = [row for row, node in enumerate(table["node"]) if node != "s1"]
-    copy.optional["lines"] = {name: [column[row] for row in rows] for name, column in table.items()}
-    copy.counters["rows"]["lines"] = len(rows)
+    copy.lines.remove(copy.lines.where(node="s1"))
 
 
-@edit("in life 77", "flood", "nodes")
+@edit("in life 77", "flood nodes")
 def all_live_for_the_77th_time(copy: Copy) -> None:
-    lines(copy)["life"] = [77] * len(lines(copy)["life"])
+    copy.lines.life = [77] * len(copy.lines.life)
 
 
 @edit("crashed at", "flood")
 def a_program_that_is_down_is_told_something(copy: Copy) -> None:
-    row = copy.rows("crash")[0]
-    now_ns, node = copy.events["time_ns"][row] + 1000, copy.events["node"][row]
-    place = next(row for row, time in enumerate(lines(copy)["time_ns"]) if time > now_ns)
+    row = copy.first("crash")
+    now_ns, node = copy.events.time_ns[row] + 1000, copy.events.node[row]
+    place = next(row for row, time in enumerate(copy.lines.time_ns) if time > now_ns)
     for said, line in ((True, '{"do": "done"}'), (False, '{"ev": "timer", "t": 1, "name": "tick"}')):
-        values = {"time_ns": now_ns, "node": node, "life": 1, "said": said, "line": line}
-        for name, value in values.items():
-            lines(copy)[name].insert(place, value)
-    copy.counters["rows"]["lines"] += 2
+        copy.lines.insert(place, time_ns=now_ns, node=node, life=1, said=said, line=line)
 
 
 @edit("of recover", "flood")
 def a_recovery_is_not_told(copy: Copy) -> None:
-    changed(copy, "ev", "recover", lambda line: line.update(ev="timer", name="tick"))
+    changed(copy, "ev", "recover", ev="timer", name="tick")
 
 
 @edit("messages sent, or that never left", "nodes")
@@ -208,88 +185,87 @@ def bytes_that_nobody_sent(copy: Copy) -> None:
 @edit("bytes", "flood")
 def frames_of_another_size_than_programs_say(copy: Copy) -> None:
     for action in ("send", "broadcast"):
-        changed(copy, "do", action, lambda line: line.update(bytes=7, payload_bytes=0))
+        changed(copy, "do", action, bytes=7, payload_bytes=0)
 
 
 @edit("frames", "flood")
 def frames_that_no_program_asked_for(copy: Copy) -> None:
     for action in ("send", "broadcast"):
-        changed(copy, "do", action, lambda line: becomes(line, do="log", text=""))
+        replaced(copy, "do", action, do="log", text="")
 
 
 @edit("frames are told of", "flood")
 def frames_that_no_program_was_told_of(copy: Copy) -> None:
-    changed(copy, "ev", "receive", lambda line: becomes(line, ev="timer", t=line["t"], name="tick"))
+    replaced(copy, "ev", "receive", ev="timer", name="tick")
 
 
 @edit("messages from other stations are told of", "flood")
 def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
-    changed(copy, "ev", "wire", lambda line: becomes(line, ev="timer", t=line["t"], name="tick"))
+    replaced(copy, "ev", "wire", ev="timer", name="tick")
 
 
-@edit("expected an event of programs", "flood", "nodes")
+@edit("expected an event of programs", "flood nodes")
 def programs_were_told_something_that_is_no_event(copy: Copy) -> None:
-    changed(copy, "ev", "receive", lambda line: line.update(ev="thunder"))
+    changed(copy, "ev", "receive", ev="thunder")
 
 
 @edit("expected an event of programs", "flood")
 def an_event_has_a_key_that_no_event_has(copy: Copy) -> None:
-    changed(copy, "ev", "timer", lambda line: line.update(weather="fair"))
+    changed(copy, "ev", "timer", weather="fair")
 
 
-@edit("expected an action of programs", "flood", "nodes")
+@edit("expected an action of programs", "flood nodes")
 def programs_did_something_that_is_no_action(copy: Copy) -> None:
-    changed(copy, "do", "broadcast" if "s0" in lines(copy)["node"] else "send", lambda line: line.update(do="dance"))
+    changed(copy, "do", "broadcast" if "s0" in copy.lines.node else "send", do="dance")
 
 
 @edit("a timer that runs", "flood")
 def a_timer_of_another_name_was_told(copy: Copy) -> None:
-    changed(copy, "ev", "timer", lambda line: line.update(name="tock"))
+    changed(copy, "ev", "timer", name="tock")
 
 
 @edit("a timer that runs", "flood")
 def nobody_had_set_a_timer(copy: Copy) -> None:
-    changed(copy, "do", "timer", lambda line: becomes(line, do="log", text=""))
+    replaced(copy, "do", "timer", do="log", text="")
 
 
 @edit("a timer due at this time", "flood")
 def timers_come_before_they_are_due(copy: Copy) -> None:
-    changed(copy, "do", "timer", lambda line: line.update(between_ns=[10**9, 10**9]))
+    changed(copy, "do", "timer", between_ns=[10**9, 10**9])
 
 
 @edit("due at", "flood")
 def timers_were_due_long_before(copy: Copy) -> None:
-    changed(copy, "do", "timer", lambda line: line.update(between_ns=[1, 2]))
+    changed(copy, "do", "timer", between_ns=[1, 2])
 
 
 TOCK = '{"do": "timer", "name": "tock", "after_ns": 1000}'
 
 
-@edit("expected timer tock, due at", "flood", "nodes")
+@edit("expected timer tock, due at", "flood nodes")
 def a_timer_that_was_due_is_not_told(copy: Copy) -> None:
-    row = [json.loads(line).get("do") for line in lines(copy)["line"]].index("done")
-    one_action_more(copy, TOCK, row)
+    one_action_more(copy, TOCK, [json.loads(line).get("do") for line in copy.lines.line].index("done"))
 
 
-@edit("is never told of timer tock", "flood", "nodes")
+@edit("is never told of timer tock", "flood nodes")
 def the_last_timer_is_not_told(copy: Copy) -> None:
     one_action_more(copy, TOCK)
 
 
 @edit("reports of handoff", "reports")
 def a_program_opened_another_session(copy: Copy) -> None:
-    changed(copy, "do", "session_opened", lambda line: line.update(session=77))
+    changed(copy, "do", "session_opened", session=77)
 
 
 @edit("reports of handoff_end", "reports")
 def a_program_confirmed_nothing(copy: Copy) -> None:
-    changed(copy, "do", "session_confirmed", lambda line: becomes(line, do="log", text=""))
+    replaced(copy, "do", "session_confirmed", do="log", text="")
 
 
 @edit("reports of handoff_start", "reports")
 def handoffs_begin_for_another_reason_than_programs_said(copy: Copy) -> None:
     for row in copy.rows("handoff_start"):
-        copy.events["detail"][row] = '{"cause": "recovery"}'
+        copy.events.detail[row] = '{"cause": "recovery"}'
 
 
 @edit("reports of expire h1", "flood")
@@ -299,13 +275,13 @@ def a_station_said_that_a_host_expired(copy: Copy) -> None:
 
 @edit("to leave, and it is out", "reports")
 def a_host_that_is_not_a_member_is_asked_to_leave(copy: Copy) -> None:
-    changed(copy, "ev", "join", lambda line: line.update(ev="leave"))
+    changed(copy, "ev", "join", ev="leave")
 
 
-@edit("and it asked for no such frame", "flood", "nodes")
+@edit("and it asked for no such frame", "flood nodes")
 def a_program_is_told_of_a_frame_without_a_tag(copy: Copy) -> None:
-    row = [json.loads(line).get("ev") for line in lines(copy)["line"]].index("receive")
-    lines(copy)["line"][row] = json.dumps({"ev": "sent", "t": lines(copy)["time_ns"][row], "tag": 5})
+    row, told = next(lines_with(copy, "ev", "receive"))
+    copy.lines.line[row] = json.dumps({"ev": "sent", "t": told["t"], "tag": 5})
 
 
 @edit("has not settled, and the run is at rest", "flood")
@@ -321,37 +297,30 @@ def a_buffer_was_not_empty_at_last(copy: Copy) -> None:
 def one_action_more(copy: Copy, line: str, place: int | None = None) -> None:
     """In the answer that ends there, or else in the last one of s0 or p0."""
     if place is None:
-        place = max(row for row, name in enumerate(lines(copy)["node"]) if name in ("s0", "p0"))
-    for column in lines(copy).values():
-        column.insert(place, column[place])
-    lines(copy)["line"][place] = line
-    copy.counters["rows"]["lines"] += 1
-
-
-def all_told(copy: Copy, kind: str, **values: Any) -> None:
-    changed(copy, "ev", kind, lambda line: line.update(values))
+        place = max(row for row, node in enumerate(copy.lines.node) if node in ("s0", "p0"))
+    copy.lines.insert(place, **copy.lines.row(place) | {"line": line})
 
 
 for words, names, how in (
-    ("that t is 5", ("flood", "nodes"), {"kind": "receive", "t": 5}),
-    ("that me is 17", ("flood", "nodes"), {"kind": "start", "me": 17}),
-    ("that n is 40", ("nodes",), {"kind": "start", "n": 40}),
-    ("that stations is 40", ("flood",), {"kind": "start", "stations": 40}),
-    ("that role is", ("flood", "nodes"), {"kind": "start", "role": "judge"}),
-    ("that stable is", ("flood",), {"kind": "start", "stable": {"member": False}}),
-    ("that payload_bytes is 7", ("flood", "nodes"), {"kind": "broadcast", "payload_bytes": 7}),
-    ("that station is null", ("flood",), {"kind": "cell", "station": None}),
-    ("that message is", ("flood", "nodes"), {"kind": "receive", "message": ["nothing at all"]}),
-    ("that message is", ("flood",), {"kind": "wire", "message": ["nothing at all"]}),
-    ("that message is", ("nodes",), {"kind": "receive", "from": 77}),
+    ("that t is 5", "flood nodes", {"kind": "receive", "t": 5}),
+    ("that me is 17", "flood nodes", {"kind": "start", "me": 17}),
+    ("that n is 40", "nodes", {"kind": "start", "n": 40}),
+    ("that stations is 40", "flood", {"kind": "start", "stations": 40}),
+    ("that role is", "flood nodes", {"kind": "start", "role": "judge"}),
+    ("that stable is", "flood", {"kind": "start", "stable": {"member": False}}),
+    ("that payload_bytes is 7", "flood nodes", {"kind": "broadcast", "payload_bytes": 7}),
+    ("that station is null", "flood", {"kind": "cell", "station": None}),
+    ("that message is", "flood nodes", {"kind": "receive", "message": ["nothing at all"]}),
+    ("that message is", "flood", {"kind": "wire", "message": ["nothing at all"]}),
+    ("that message is", "nodes", {"kind": "receive", "from": 77}),
 ):
-    for name in names:
-        EDITS[f"told {how}", name] = words, lambda copy, how=how: all_told(copy, **how)
+    edit.add(f"told {how}", words, names, partial(changed, key="ev", **how))
 
 
-@edit("that message is", "flood", "nodes")
+@edit("that message is", "flood nodes")
 def programs_sent_to_another_node(copy: Copy) -> None:
-    changed(copy, "do", "send", lambda line: line.update(to=(line["to"] + 1) % 3))
+    for row, told in lines_with(copy, "do", "send"):
+        retold(copy, row, to=(told["to"] + 1) % 3)
 
 
 FAILS = """
@@ -378,32 +347,31 @@ def test_what_an_error_left_half_done_is_no_contradiction(tmp_path: Path) -> Non
 
 def of_event(copy: Copy, event: str, role: str) -> list[int]:
     """What programs of this role are told of that, and answer only with `done`."""
-    table = lines(copy)
-    rows = [row for row, said in enumerate(table["said"]) if not said and table["node"][row][0] == role]
-    alone = [row for row in rows if json.loads(table["line"][row + 1]) == {"do": "done"}]
-    return [row for row in alone if json.loads(table["line"][row])["ev"] == event]
+    table = copy.lines
+    rows = [row for row in table.where(said=False) if table.node[row][0] == role]
+    alone = [row for row in rows if json.loads(table.line[row + 1]) == {"do": "done"}]
+    return [row for row in alone if json.loads(table.line[row])["ev"] == event]
 
 
 def retold(copy: Copy, row: int, **values: Any) -> None:
-    lines(copy)["line"][row] = json.dumps(json.loads(lines(copy)["line"][row]) | values)
+    copy.lines.line[row] = json.dumps(json.loads(copy.lines.line[row]) | values)
 
 
 @edit("no such message arrives there then", "told")
 def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
-    table, row = lines(copy), of_event(copy, "receive", "h")[5]
+    table, row = copy.lines, of_event(copy, "receive", "h")[5]
     for at in (row, row + 1):
-        table["time_ns"][at] += 3_000
-    retold(copy, row, t=table["time_ns"][row])
-    order = sorted(range(len(table["node"])), key=lambda at: table["time_ns"][at])
-    copy.optional["lines"] = {name: [column[at] for at in order] for name, column in table.items()}
+        table.time_ns[at] += 3_000
+    retold(copy, row, t=table.time_ns[row])
+    table.sort("time_ns")
 
 
 @edit("no such message arrives there then", "told")
 def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
     last: dict[tuple[str, int], Any] = {}
     for row in of_event(copy, "receive", "h"):
-        told = json.loads(lines(copy)["line"][row])
-        key = lines(copy)["node"][row], told["from"]
+        told = json.loads(copy.lines.line[row])
+        key = copy.lines.node[row], told["from"]
         if last.setdefault(key, told["message"]) != told["message"]:
             return retold(copy, row, message=last[key])
     raise AssertionError("all are the same")
@@ -412,21 +380,20 @@ def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
 @edit("its sender has not said that by then", "told")
 def a_frame_has_words_of_nobody(copy: Copy) -> None:
     table = copy.messages
-    lost = [row for row, fate in enumerate(table["fate"]) if fate == "random" and "have" in table["detail"][row]]
-    says = json.loads(table["detail"][lost[3]])["says"]
-    table["detail"][lost[3]] = json.dumps({"says": [*says, [99, 99]]})
+    row = [row for row in table.where(fate="random") if "have" in table.detail[row]][3]
+    table.say(row, says=[*table.said(row)["says"], [99, 99]])
 
 
 @edit("and its words make it", "told")
 def a_class_of_another_name(copy: Copy) -> None:
     for table in (copy.messages, copy.frames):
-        table["kind"] = ["heard" if kind == "told" else kind for kind in table["kind"]]
+        table.kind = ["heard" if kind == "told" else kind for kind in table.kind]
     for side in copy.counters["by_message_type"].values():
         if "told" in side:
             side["heard"] = side.pop("told")
 
 
-def test_lines_are_not_left_out(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_lines_are_not_left_out(runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs["flood"], tmp_path / "edited")
     (copy.path / "lines.parquet").unlink()
     del copy.optional["lines"], copy.counters["rows"]["lines"]

@@ -20,7 +20,7 @@ from mobilenet.swarm.campaign import description, record_adversary
 from mobilenet.swarm.schedule import FLAVOURS, draw
 from mobilenet.verify import verify_run
 
-from .damage import SCENARIO, Copy
+from .damage import SCENARIO, Copy, Runs
 
 OTHER: dict[str, Callable[[Any], Any]] = {  # each promise, and a weaker or stronger one
     "seed": lambda value: value + 1,
@@ -39,7 +39,7 @@ BOUNDS: dict[str, Any] = {"heard_every_s": 1e9, "rest_within_s": 1e-3, "no_rest_
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     place = tmp_path_factory.mktemp("runs")
     (place / "adversary").mkdir()
     record_adversary(draw(8, "expiry"), place / "adversary")
@@ -57,7 +57,7 @@ def leaves(path: str, value: Any) -> Iterator[str]:
         yield path
 
 
-def test_every_promise_is_tried(runs: dict[str, Path]) -> None:
+def test_every_promise_is_tried(runs: Runs) -> None:
     for path in runs.values():
         promised = set(leaves("", declared(recorded(path / "scenario.yaml"))))
         assert promised == set(OTHER) | {f"promises.{name}" for name in BOUNDS}
@@ -66,7 +66,7 @@ def test_every_promise_is_tried(runs: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("key", OTHER)
 @pytest.mark.parametrize("network", ["radio", "adversary"])
-def test_a_manifest_that_promises_something_else(network: str, key: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_manifest_that_promises_something_else(network: str, key: str, runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs[network], tmp_path / "damaged")
     *groups, last = key.split(".")
     group = copy.manifest
@@ -105,7 +105,7 @@ SCENARIOS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("network", ["radio", "adversary"])
-def test_a_scenario_that_is_not_that_of_the_run(network: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_scenario_that_is_not_that_of_the_run(network: str, name: str, runs: Runs, tmp_path: Path) -> None:
     copy = Copy(runs[network], tmp_path / "damaged")
     file = copy.path / "scenario.yaml"
     changed = SCENARIOS[name](file.read_text())

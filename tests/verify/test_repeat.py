@@ -19,10 +19,9 @@ from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from tests.conftest import SCENARIOS
 
 from .damage import SCENARIO, Copy
-
-SCENARIOS = Path(mobilenet.__file__).parents[1] / "scenarios"
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +33,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _late(copy: Copy) -> str:
     """What no check of the record finds: it arrives within the longest propagation delay."""
-    table = copy.optional["messages"]
-    pairs = zip(table["kind"], table["fate"], strict=True)
-    row = next(i for i, (kind, fate) in enumerate(pairs) if kind == "AckH" and fate == "received")
-    table["receive_ns"][row] += 1
+    row = copy.messages.where(kind="AckH", fate="received")[0]
+    copy.messages.receive_ns[row] += 1
     return f"messages: row {row} has receive_ns"
 
 

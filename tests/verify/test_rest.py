@@ -15,8 +15,8 @@ from mobilenet.expected.wired_time import on_wires_s
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet
+from tests.conftest import SCENARIOS
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 ONE_CELL = ("hosts.count=150", "stations.layout={shape: points, points_m: [[0, 0]]}", "wireless.broadcast_rate_mbps=1")
 IDLE = ("duration_s=70", "warmup_s=0", "drain_s=600", "workload={arrivals: explicit, messages: [{host: h0, at_s: 60}]}")
 

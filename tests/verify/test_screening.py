@@ -167,7 +167,7 @@ def test_of_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert counts[check, "violated"] > 1, counts
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(FLAVOURS)), st.integers(0, 2**32))
 def test_of_swarms(tmp_path_factory: pytest.TempPathFactory, seed: int, flavour: str, damage_seed: int) -> None:
     folder = tmp_path_factory.mktemp("swarm")
@@ -233,7 +233,6 @@ rows = st.lists(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(rows)
 def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactory, found: list[Any]) -> None:
     from mobilenet.rundir.reader import read_coded

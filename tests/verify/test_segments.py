@@ -5,7 +5,6 @@ Source    ours: docs/models/tcp.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ import pytest
 
 from mobilenet.verify import verify_run
 
-from .damage import Copy, verdicts_after
-from .on_air_worlds import WORLDS, draw
+from .damage import Copy, Runs, verdicts_after
+from .on_air_worlds import WORLDS, accused, draw, record
 from .test_message_causes import of_kind
-from .test_recorded_frames import accused, record
 
 RUNS = {"tcp": WORLDS["tcp"], "only_messages": WORLDS["tcp"] | {"record": {"messages": True}}}
 VARIANTS: list[dict[str, Any]] = [
@@ -26,15 +24,6 @@ VARIANTS: list[dict[str, Any]] = [
     {"tcp": {"messages_in_flight": 2, "recovery": "none", "delayed_ack_s": 0}},
     {"spacing_ms": 0},
 ]
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    place = tmp_path_factory.mktemp("runs")
-    for name, scenario in RUNS.items():
-        record(scenario, place / name)
-        assert not accused(verify_run(place / name)), name
-    return {name: place / name for name in RUNS}
 
 
 @pytest.mark.parametrize("seed", range(5000, 5010))
@@ -61,15 +50,14 @@ EDITS: dict[str, tuple[str, str, dict[str, int]]] = {  # kind, words of the expl
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("medium", ["radio", "wired"])
 @pytest.mark.parametrize("how", EDITS)
-def test_a_number_is_caught(how: str, medium: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_number_is_caught(how: str, medium: str, name: str, runs: Runs, tmp_path: Path) -> None:
     kind, words, added = EDITS[how]
 
     def edit(copy: Copy) -> None:
         rows = of_kind(copy, kind, medium=medium)
-        details = [json.loads(copy.messages["detail"][row]) for row in rows]
-        at = next(at for at in range(len(rows) // 2, len(rows)) if kind == "TcpAck" or details[at]["payload_bytes"])
-        more = {key: details[at][key] + number for key, number in added.items()}
-        copy.messages["detail"][rows[at]] = json.dumps(details[at] | more)
+        late = ((row, copy.messages.said(row)) for row in rows[len(rows) // 2 :])
+        row, told = next((row, told) for row, told in late if kind == "TcpAck" or told["payload_bytes"])
+        copy.messages.say(row, **{key: told[key] + number for key, number in added.items()})
 
     assert_caught(runs[name], tmp_path, edit, words)
 
@@ -79,44 +67,39 @@ def assert_caught(run: Path, tmp_path: Path, edit: Any, words: str) -> None:
     assert any(words in one for one in said), said
 
 
-def test_acks_that_fall_are_caught(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_acks_that_fall_are_caught(runs: Runs, tmp_path: Path) -> None:
     def edit(copy: Copy) -> None:
         for row in of_kind(copy, "TcpAck"):
-            copy.messages["detail"][row] = json.dumps(json.loads(copy.messages["detail"][row]) | {"ack": 1})
+            copy.messages.say(row, ack=1)
 
     assert_caught(runs["tcp"], tmp_path, edit, "acknowledg")
 
 
-def test_ends_of_messages_that_move_are_caught(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_ends_of_messages_that_move_are_caught(runs: Runs, tmp_path: Path) -> None:
     def edit(copy: Copy) -> None:
         for row in of_kind(copy, "TcpData")[60:]:
-            detail = json.loads(copy.messages["detail"][row])
-            if (
-                detail["messages"]
-                and detail["messages"][0][1] == "App"
-                and detail["messages"][0][0] > detail["seq"] + 1
-            ):
+            detail = copy.messages.said(row)
+            end, kind = detail["messages"][0][:2] if detail["messages"] else (0, None)
+            if kind == "App" and end > detail["seq"] + 1:
                 detail["messages"][0][0] -= 1
-                copy.messages["detail"][row] = json.dumps(detail)
-                return
+                return copy.messages.say(row, **detail)
 
     assert_caught(runs["tcp"], tmp_path, edit, "messages: row")
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_samples_of_other_numbers_are_caught(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_samples_of_other_numbers_are_caught(name: str, runs: Runs, tmp_path: Path) -> None:
     def edit(copy: Copy) -> None:
-        for row, quantity in enumerate(copy.samples["quantity"]):
-            if quantity == "segment_messages":
-                copy.samples["value"][row] += 3
+        for row in copy.samples.where(quantity="segment_messages"):
+            copy.samples.value[row] += 3
 
     assert_caught(runs[name], tmp_path, edit, "segment_messages")
 
 
-def test_messages_left_out_of_all_segments_are_caught(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_messages_left_out_of_all_segments_are_caught(runs: Runs, tmp_path: Path) -> None:
     def edit(copy: Copy) -> None:
         for medium in ("radio", "wired"):
             for row in of_kind(copy, "TcpData", medium=medium):
-                copy.messages["detail"][row] = json.dumps(json.loads(copy.messages["detail"][row]) | {"messages": []})
+                copy.messages.say(row, messages=[])
 
     assert_caught(runs["tcp"], tmp_path, edit, "segment_messages")

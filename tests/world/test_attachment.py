@@ -17,9 +17,9 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.world import attachment
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.coverage import Coverage
+from tests.conftest import SCENARIOS
 
 RANGE_M, HYSTERESIS_M = 120.0, 5.0
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
 def obvious(stations: np.ndarray, xy: np.ndarray, current: list[int]) -> list[int]:
@@ -52,7 +52,7 @@ def test_rules() -> None:
     assert one(1e12, 1) == -1  # hosts that are not there
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10_000), stations=st.sampled_from([1, 2, 7, 64, 65, 150]), hosts=st.integers(0, 40))
 def test_agrees_with_the_obvious_one(seed: int, stations: int, hosts: int) -> None:
     random = np.random.default_rng(seed)

@@ -83,7 +83,7 @@ def test_holes() -> None:
     assert ring.holes[0].contains(ring.holes[0].centroid) and not ring.contains(0, 0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.floats(-600, 600), st.floats(-600, 600))
 def test_the_nearest_covered_point(x: float, y: float) -> None:
     stations = hexagon(1, 250)

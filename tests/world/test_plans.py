@@ -41,7 +41,7 @@ def test_listed_faults_are_put_in_order() -> None:
     assert outages(None, 1, 9, 50 * SECOND) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6), rate=st.sampled_from([0.5, 10.0, 600.0]), mean_s=st.sampled_from([0.001, 2.0, 500.0])
 )
@@ -60,7 +60,7 @@ def test_random_faults_keep_their_rate() -> None:
     assert ks_1samp([outage.lasts_ns / SECOND for outage in found], expon(scale=5).cdf).pvalue > 0.001
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6), rate=st.sampled_from([0.0, 1.0, 600.0]), away_s=st.sampled_from([0.001, 10.0]),
     fraction=st.sampled_from([0.0, 0.5, 1.0]),

@@ -12,10 +12,11 @@ import pytest
 from mobilenet.clock import SECOND
 from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks import Imported, Tracks, imported
+from tests.conftest import ROOT
 
 from .walks import check_continuous, place
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = ROOT / "data"
 # a: from 0 to 20 s eastwards; b: from 5 to 11 s northwards; c: at 8 and 9 s only
 LINES = (
     [f"{t},a,{t * 2},0" for t in range(21)],

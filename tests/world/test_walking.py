@@ -57,7 +57,7 @@ def check_inside(area: shapely.Geometry, legs: list[Leg]) -> None:
     assert shapely.covers(area.buffer(1e-5), shapely.linestrings(ends)).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), ground=st.sampled_from(GROUNDS), pause=st.sampled_from([(0, 0), (0, 30), (5, 5)]))
 def test_random_waypoint_stays_inside(seed: int, ground: shapely.Geometry, pause: tuple[float, float]) -> None:
     legs = list(islice(waypoint(ground, seed, speed_mps=(0.5, 3), pause_s=pause), 30))
@@ -68,7 +68,7 @@ def test_random_waypoint_stays_inside(seed: int, ground: shapely.Geometry, pause
     assert (0 in speeds) == (pause != (0, 0)) or len(legs) < 3
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     ground=st.sampled_from(GROUNDS),

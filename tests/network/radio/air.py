@@ -84,6 +84,19 @@ class Node:
         frame = Frame(self.transceiver, target, message, psdu, duration, air.rate_mbps, self, acknowledged)
         return self.mac.enqueue(frame)
 
+    def unicast(self, name: str, to: Node) -> bool:
+        """One that is to be acknowledged."""
+        return self.send(name, to=to, acknowledged=True)
+
+    def unicast_at_ns(self, time_ns: int, name: str, to: Node) -> None:
+        self.air.at_ns(time_ns, self.unicast, name, to)
+
+    def send_at_ns(self, time_ns: int, *frame: Any, **named: Any) -> None:
+        self.air.at_ns(time_ns, self.send, *frame, **named)
+
+    def send_at_us(self, time_us: float, *frame: Any, **named: Any) -> None:
+        self.air.at_us(time_us, self.send, *frame, **named)
+
 
 class Air:
     """One medium with everything observed."""
@@ -200,3 +213,15 @@ class AckingAir(Air):
 
     def size_and_airtime(self, size_bytes: int, acknowledged: bool) -> tuple[int, int]:
         return self.framing.segment(size_bytes) if acknowledged else self.framing.datagram(size_bytes)
+
+
+def listening_air(*places: float | tuple[float, int], **air: Any) -> list[Any]:
+    """Some air, and a node at each of these places, in metres; beside it the first back-off that it draws, if any."""
+    made = Air(**air)
+    return [made, *(made.node(*place) if isinstance(place, tuple) else made.node(place) for place in places)]
+
+
+def acking_air(*places_m: float, **air: Any) -> list[Any]:
+    """Some air, and at each of these places a node that listens to nobody."""
+    made = AckingAir(**air)
+    return [made, *(made.acking(x_m) for x_m in places_m)]

@@ -65,3 +65,9 @@ def received_dbm(distance_m: float) -> float:
 
 def milliwatts(dbm: float) -> float:
     return 10 ** (dbm / 10)
+
+
+def sinr_air(*places_m: float, **wireless: object) -> list[Any]:
+    """Some air, and at each of these places a node that draws no back-off."""
+    air = SinrAir(**wireless)
+    return [air, *(air.node(x_m) for x_m in places_m)]

@@ -21,7 +21,7 @@ from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.transceiver import NEVER
 
-from .air import AckingAir, Node
+from .air import AckingAir, Node, acking_air
 
 FRAME = 1_248_000
 SEGMENT = 1_184_000
@@ -70,9 +70,8 @@ def test_air_times(
 
 
 def test_a_frame_leaves_at_once_and_is_over_when_it_has_left() -> None:
-    air = AckingAir()
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(1000, a.send, "A")
+    air, a, b = acking_air(0, 100)
+    a.send_at_ns(1000, "A")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 1000}
     assert a.told == [(1000 + FRAME, "sent", "A")]
@@ -80,10 +79,9 @@ def test_a_frame_leaves_at_once_and_is_over_when_it_has_left() -> None:
 
 
 def test_broadcasts_follow_each_other_without_a_gap() -> None:
-    air = AckingAir()
-    a, b, c = air.acking(0), air.acking(100), air.acking(30)
+    air, a, b, c = acking_air(0, 100, 30)
     for name in "ABC":
-        air.at_ns(7, a.send, name)
+        a.send_at_ns(7, name)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 7, "B": 7 + FRAME, "C": 7 + 2 * FRAME}
     assert a.told == [(7 + FRAME, "sent", "A"), (7 + 2 * FRAME, "sent", "B"), (7 + 3 * FRAME, "sent", "C")]
@@ -92,10 +90,9 @@ def test_broadcasts_follow_each_other_without_a_gap() -> None:
 
 @pytest.mark.parametrize("to_m", [30, 500])
 def test_unicast_without_acknowledgement_is_over_when_it_has_left(to_m: float) -> None:
-    air = AckingAir()
-    a, b, c = air.acking(0), air.acking(to_m), air.acking(100)
-    air.at_ns(0, a.send, "A", to=b)
-    air.at_ns(0, a.send, "B", to=b)
+    air, a, b, c = acking_air(0, to_m, 100)
+    a.send_at_ns(0, "A", to=b)
+    a.send_at_ns(0, "B", to=b)
     air.run_ns(SECOND)
     assert a.told == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "B")]
     assert [name for _, name in b.heard] == (["A", "B"] if to_m == 30 else [])
@@ -104,12 +101,11 @@ def test_unicast_without_acknowledgement_is_over_when_it_has_left(to_m: float) -
 
 def test_who_comes_closer_does_not_overtake_its_own_frames() -> None:
     """From 60 m at 100 m/s: the delay is 200.14 ns, 199.72 one frame later, and 199.31, rounded to less, after two."""
-    air = AckingAir()
-    a, b = air.acking(60), air.acking(0)
+    air, a, b = acking_air(60, 0)
     a.transceiver.move(0, 60, 0, -100 / SECOND, 0)
     for name in "ABCDE":
-        air.at_ns(0, a.send, name)
-    air.at_ns(6 * FRAME, a.send, "later")
+        a.send_at_ns(0, name)
+    a.send_at_ns(6 * FRAME, "later")
     air.run_ns(SECOND)
     assert [frame.start_ns for frame in air.frames.values()] == [0, FRAME, 2 * FRAME, 3 * FRAME, 4 * FRAME, 6 * FRAME]
     assert [name for _, name in b.heard] == ["A", "B", "C", "D", "E", "later"]
@@ -120,46 +116,38 @@ def test_who_comes_closer_does_not_overtake_its_own_frames() -> None:
 
 
 def test_a_busy_medium_keeps_nobody_from_sending() -> None:
-    air = AckingAir()
-    a, b, c = air.acking(0), air.acking(100), air.acking(50)
-    air.at_ns(0, a.send, "A")
-    air.at_ns(700_000, b.send, "B")
-    air.at_ns(700_000, c.send, "C", 0)  # 448 us: ends while A and B are still on their way
-    air.at_ns(1_148_001, c.send, "C2", 0)
+    air, a, b, c = acking_air(0, 100, 50)
+    a.send_at_ns(0, "A")
+    b.send_at_ns(700_000, "B")
+    c.send_at_ns(700_000, "C", 0)  # 448 us: ends while A and B are still on their way
+    c.send_at_ns(1_148_001, "C2", 0)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": 700_000, "C2": 1_148_001, "B": 700_000}
     assert {node.transceiver.busy_until for node in air.nodes} == {NEVER}  # nothing was sensed
 
 
-def test_full_duplex_nodes_that_send_at_the_same_time_receive_each_other() -> None:
-    air = AckingAir(full_duplex=True)
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(5, a.send, "A")
-    air.at_ns(5, b.send, "B")
+@pytest.mark.parametrize(
+    ("full_duplex", "outcome", "heard"),
+    [(True, "received", [(5 + FRAME + HOP, "A"), (5 + FRAME + HOP, "B")]), (False, "half_duplex", [])],
+)
+def test_only_full_duplex_nodes_that_send_at_the_same_time_receive_each_other(
+    full_duplex: bool, outcome: str, heard: list[tuple[int, str]]
+) -> None:
+    air, a, b = acking_air(0, 100, full_duplex=full_duplex)
+    a.send_at_ns(5, "A")
+    b.send_at_ns(5, "B")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 5, "B": 5}
-    assert air.outcomes("A") == {"n1": "received"} and air.outcomes("B") == {"n0": "received"}
-    assert a.heard == [(5 + FRAME + HOP, "B")] and b.heard == [(5 + FRAME + HOP, "A")]
-
-
-def test_half_duplex_nodes_that_send_at_the_same_time_receive_nothing() -> None:
-    air = AckingAir(full_duplex=False)
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(5, a.send, "A")
-    air.at_ns(5, b.send, "B")
-    air.run_ns(SECOND)
-    assert air.starts_ns == {"A": 5, "B": 5}
-    assert air.outcomes("A") == {"n1": "half_duplex"} and air.outcomes("B") == {"n0": "half_duplex"}
-    assert a.heard == b.heard == []
+    assert air.outcomes("A") == {"n1": outcome} and air.outcomes("B") == {"n0": outcome}
+    assert b.heard + a.heard == heard
     assert a.told == [(5 + FRAME, "sent", "A")] and b.told == [(5 + FRAME, "sent", "B")]
 
 
 @pytest.mark.parametrize(("full_duplex", "between"), [(True, "received"), (False, "half_duplex")])
 def test_a_third_in_the_middle_loses_both(full_duplex: bool, between: str) -> None:
-    air = AckingAir(full_duplex=full_duplex)
-    a, b, c = air.acking(0), air.acking(100), air.acking(50)
-    air.at_ns(0, a.send, "A")
-    air.at_ns(0, b.send, "B")
+    air, a, b, c = acking_air(0, 100, 50, full_duplex=full_duplex)
+    a.send_at_ns(0, "A")
+    b.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert air.outcomes("A") == {"n1": between, "n2": "collision"}
     assert air.outcomes("B") == {"n0": between, "n2": "never_attempted"}
@@ -168,10 +156,9 @@ def test_a_third_in_the_middle_loses_both(full_duplex: bool, between: str) -> No
 
 @pytest.mark.parametrize(("full_duplex", "outcome"), [(True, "received"), (False, "half_duplex")])
 def test_sending_aborts_receiving_with_half_duplex_alone(full_duplex: bool, outcome: str) -> None:
-    air = AckingAir(full_duplex=full_duplex)
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(0, a.send, "A")
-    air.at_ns(FRAME + HOP - 1, b.send, "B")  # the last nanosecond of A is to come
+    air, a, b = acking_air(0, 100, full_duplex=full_duplex)
+    a.send_at_ns(0, "A")
+    b.send_at_ns(FRAME + HOP - 1, "B")  # the last nanosecond of A is to come
     air.run_ns(SECOND)
     assert air.starts_ns["B"] == FRAME + HOP - 1
     assert air.outcomes("A") == {"n1": outcome} and air.outcomes("B") == {"n0": "received"}
@@ -179,29 +166,26 @@ def test_sending_aborts_receiving_with_half_duplex_alone(full_duplex: bool, outc
 
 def test_a_half_duplex_node_receives_again_when_its_frame_has_left() -> None:
     for starts_ns, outcome in ((FRAME - HOP - 1, "half_duplex"), (FRAME - HOP, "received")):
-        air = AckingAir(full_duplex=False)
-        a, b = air.acking(0), air.acking(100)
-        air.at_ns(0, a.send, "A")
-        air.at_ns(starts_ns, b.send, "B")
+        air, a, b = acking_air(0, 100, full_duplex=False)
+        a.send_at_ns(0, "A")
+        b.send_at_ns(starts_ns, "B")
         air.run_ns(SECOND)
         assert air.outcomes("B") == {"n0": outcome}
 
 
 def test_the_rest_of_what_arrived_while_it_sent_destroys_what_comes_next() -> None:
-    air = AckingAir(full_duplex=False)
-    a, b, c = air.acking(0), air.acking(100), air.acking(-100)
-    air.at_ns(0, a.send, "A")
-    air.at_ns(700_000, b.send, "B")
-    air.at_ns(FRAME - HOP, c.send, "C")  # arrives in the nanosecond in which A has left, and B is in the air
+    air, a, b, c = acking_air(0, 100, -100, full_duplex=False)
+    a.send_at_ns(0, "A")
+    b.send_at_ns(700_000, "B")
+    c.send_at_ns(FRAME - HOP, "C")  # arrives in the nanosecond in which A has left, and B is in the air
     air.run_ns(SECOND)
     assert air.outcomes("B") == {"n0": "half_duplex"} and air.outcomes("C") == {"n0": "collision"}
 
 
 def test_two_frames_collide_at_one_who_sends_as_well() -> None:
-    air = AckingAir()
-    a, b, c = air.acking(0), air.acking(100), air.acking(200)
+    air, a, b, c = acking_air(0, 100, 200)
     for node, name in ((a, "A"), (b, "B"), (c, "C")):
-        air.at_ns(0, node.send, name)
+        node.send_at_ns(0, name)
     air.run_ns(SECOND)
     assert air.outcomes("A") == {"n1": "collision"} and air.outcomes("C") == {"n1": "never_attempted"}
     assert air.outcomes("B") == {"n0": "received", "n2": "received"}
@@ -211,9 +195,8 @@ def test_two_frames_collide_at_one_who_sends_as_well() -> None:
 
 
 def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
-    air = AckingAir()
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(3, a.send, "A", to=b, acknowledged=True)
+    air, a, b = acking_air(0, 100)
+    a.unicast_at_ns(3, "A", b)
     air.run_ns(SECOND)
     assert a.told == [(3 + SEGMENT + HOP, "sent", "A")]
     assert b.heard == [(3 + SEGMENT + HOP, "A")]
@@ -222,10 +205,9 @@ def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
 
 def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
     """The addressee is 100 ns away, somebody else 400."""
-    air = AckingAir()
-    a, b, c = air.acking(0), air.acking(30), air.acking(120)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(0, a.send, "B")
+    air, a, b, c = acking_air(0, 30, 120)
+    a.unicast_at_ns(0, "A", b)
+    a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert a.told == [(SEGMENT + 100, "sent", "A"), (SEGMENT + 100 + FRAME, "sent", "B")]
     assert air.starts_ns == {"A": 0, "B": SEGMENT + 100}
@@ -234,22 +216,20 @@ def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
 
 
 def test_what_waits_behind_an_acknowledged_frame_waits_for_its_acknowledgement() -> None:
-    air = AckingAir()
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(1, a.send, "B", to=b, acknowledged=True)
-    air.at_ns(SEGMENT + 1, a.send, "C")  # A has left, and has not arrived
+    air, a, b = acking_air(0, 100)
+    a.unicast_at_ns(0, "A", b)
+    a.unicast_at_ns(1, "B", b)
+    a.send_at_ns(SEGMENT + 1, "C")  # A has left, and has not arrived
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": SEGMENT + HOP, "C": 2 * (SEGMENT + HOP)}
 
 
 def test_the_acknowledgement_cannot_be_lost() -> None:
     """The sender receives something else, and the addressee sends, when it comes."""
-    air = AckingAir(full_duplex=False)
-    a, b, jammer = air.acking(0), air.acking(100), air.acking(-100)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(SEGMENT, jammer.send, "J")
-    air.at_ns(SEGMENT + HOP, b.send, "B")
+    air, a, b, jammer = acking_air(0, 100, -100, full_duplex=False)
+    a.unicast_at_ns(0, "A", b)
+    jammer.send_at_ns(SEGMENT, "J")
+    b.send_at_ns(SEGMENT + HOP, "B")
     air.run_ns(SECOND)
     assert a.told == [(SEGMENT + HOP, "sent", "A")]
     assert air.outcomes("J") == {"n0": "collision"} and air.outcomes("B") == {"n0": "never_attempted"}
@@ -264,70 +244,52 @@ def given_up_once(air: AckingAir, a: Node, starts_ns: int = 0) -> None:
 
 
 def test_out_of_range_it_is_given_up_at_the_timeout() -> None:
-    air = AckingAir()
-    a, b, c = air.acking(0), air.acking(121), air.acking(100)
-    air.at_ns(9, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(9, a.send, "B")
+    air, a, b, c = acking_air(0, 121, 100)
+    a.unicast_at_ns(9, "A", b)
+    a.send_at_ns(9, "B")
     air.run_ns(SECOND)
     given_up_once(air, a, 9)
     assert air.outcomes("A") == {"n2": "received"} and b.heard == []
     assert [name for _, name in c.heard] == ["B"]
 
 
-@pytest.mark.parametrize(("at_ns", "outcome"), [(0, "collision"), (SEGMENT - 1, "collision"), (SEGMENT, "received")])
-def test_collided_it_is_given_up_at_the_timeout(at_ns: int, outcome: str) -> None:
-    """Somebody out of range of the sender, as far from the addressee. Frames that only touch do not collide."""
-    air = AckingAir()
-    a, b, hidden = air.acking(0), air.acking(100), air.acking(200)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(0, a.send, "B")
-    air.at_ns(at_ns, hidden.send, "X")
-    air.run_ns(SECOND)
-    assert air.outcomes("A") == {"n1": outcome}
-    if outcome == "received":
-        assert a.told[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
-    else:
-        given_up_once(air, a)
-
-
-def test_never_attempted_it_is_given_up_at_the_timeout() -> None:
-    air = AckingAir()
-    a, b, hidden = air.acking(0), air.acking(100), air.acking(200)
-    air.at_ns(0, hidden.send, "X")
-    air.at_ns(2, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(2, a.send, "B")
-    air.run_ns(SECOND)
-    assert air.outcomes("A") == {"n1": "never_attempted"}
-    given_up_once(air, a, 2)
-
-
 @pytest.mark.parametrize(
-    ("at_ns", "outcome"), [(0, "half_duplex"), (SEGMENT + HOP - 1, "half_duplex"), (SEGMENT + HOP, "received")]
+    ("disturber", "a_ns", "x_ns", "outcome"),
+    [
+        ("hidden", 0, 0, "collision"),
+        ("hidden", 0, SEGMENT - 1, "collision"),
+        ("hidden", 0, SEGMENT, "received"),
+        ("hidden", 2, 0, "never_attempted"),
+        ("addressee", 0, 0, "half_duplex"),
+        ("addressee", 0, SEGMENT + HOP - 1, "half_duplex"),
+        ("addressee", 0, SEGMENT + HOP, "received"),
+    ],
 )
-def test_to_a_half_duplex_node_that_sends_it_is_given_up_at_the_timeout(at_ns: int, outcome: str) -> None:
-    air = AckingAir(full_duplex=False)
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(0, a.send, "B")
-    air.at_ns(at_ns, b.send, "X")
+def test_disturbed_it_is_given_up_at_the_timeout(disturber: str, a_ns: int, x_ns: int, outcome: str) -> None:
+    """By the addressee, or by somebody out of range of the sender, as far from the addressee. Frames that only touch
+    do not collide.
+    """
+    air, a, b, hidden = acking_air(0, 100, 200, full_duplex=disturber == "hidden")
+    a.unicast_at_ns(a_ns, "A", b)
+    a.send_at_ns(a_ns, "B")
+    (hidden if disturber == "hidden" else b).send_at_ns(x_ns, "X")
     air.run_ns(SECOND)
     assert air.outcomes("A") == {"n1": outcome}
     if outcome == "received":
         assert a.told[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
     else:
-        given_up_once(air, a)
+        given_up_once(air, a, a_ns)
 
 
 @pytest.mark.parametrize(
     ("down_ns", "up_ns"), [(0, TIMEOUT), (0, 500_000), (700_000, 800_000), (SEGMENT + HOP - 1, TIMEOUT)]
 )
 def test_to_a_node_that_is_down_it_is_given_up_at_the_timeout(down_ns: int, up_ns: int) -> None:
-    air = AckingAir()
-    a, b = air.acking(0), air.acking(100)
+    air, a, b = acking_air(0, 100)
     air.at_ns(down_ns, air.medium.drop_out, b.transceiver)
     air.at_ns(up_ns, setattr, b.transceiver, "up", True)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(0, a.send, "B")
+    a.unicast_at_ns(0, "A", b)
+    a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert air.outcomes("A") == {"n1": "receiver_down"} and air.outcomes("B") == {"n1": "received"}
     given_up_once(air, a)
@@ -336,19 +298,18 @@ def test_to_a_node_that_is_down_it_is_given_up_at_the_timeout(down_ns: int, up_n
 def test_lost_at_random_it_is_given_up_at_the_timeout() -> None:
     air = AckingAir(loss=0.5)
     a, b = air.acking(0), air.acking(100, loss=Scripted(0.4, 0.6))
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(0, a.send, "B")
+    a.unicast_at_ns(0, "A", b)
+    a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert air.outcomes("A") == {"n1": "random"} and air.outcomes("B") == {"n1": "received"}
     given_up_once(air, a)
 
 
 def test_one_after_the_other_is_given_up() -> None:
-    air = AckingAir()
-    a, b, c = air.acking(0), air.acking(500), air.acking(100)
+    air, a, b, c = acking_air(0, 500, 100)
     for name in "ABC":
-        air.at_ns(0, a.send, name, to=b, acknowledged=True)
-    air.at_ns(0, a.send, "D", to=c, acknowledged=True)
+        a.unicast_at_ns(0, name, b)
+    a.unicast_at_ns(0, "D", c)
     air.run_ns(SECOND)
     assert a.told == [
         (TIMEOUT, "dropped", "A"),
@@ -363,8 +324,8 @@ def test_one_after_the_other_is_given_up() -> None:
 def test_a_timeout_shorter_than_the_frame_ends_when_it_has_left(timeout_ns: int) -> None:
     air = AckingAir()
     a, b = air.acking(0, timeout_ns=timeout_ns), air.acking(500)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(0, a.send, "B")
+    a.unicast_at_ns(0, "A", b)
+    a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert a.told == [(SEGMENT, "dropped", "A"), (SEGMENT + FRAME, "sent", "B")]
     assert air.medium.given_up == 1
@@ -375,10 +336,10 @@ def test_nothing_is_given_up_before_its_addressee_could_have_all_of_it(timeout_n
     for lost in (False, True):
         air = AckingAir()
         a, b, hidden = air.acking(0, timeout_ns=timeout_ns), air.acking(100), air.acking(200)
-        air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-        air.at_ns(0, a.send, "B")
+        a.unicast_at_ns(0, "A", b)
+        a.send_at_ns(0, "B")
         if lost:
-            air.at_ns(0, hidden.send, "X")
+            hidden.send_at_ns(0, "X")
         air.run_ns(SECOND)
         assert a.told == [(SEGMENT + HOP, "dropped" if lost else "sent", "A"), (SEGMENT + HOP + FRAME, "sent", "B")]
         assert air.medium.given_up == lost
@@ -387,8 +348,8 @@ def test_nothing_is_given_up_before_its_addressee_could_have_all_of_it(timeout_n
 def test_a_timeout_a_nanosecond_after_the_arrival() -> None:
     air = AckingAir()
     a, b, hidden = air.acking(0, timeout_ns=SEGMENT + HOP + 1), air.acking(100), air.acking(200)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(0, hidden.send, "X")
+    a.unicast_at_ns(0, "A", b)
+    hidden.send_at_ns(0, "X")
     air.run_ns(SECOND)
     assert a.told == [(SEGMENT + HOP + 1, "dropped", "A")]
 
@@ -405,7 +366,7 @@ def test_random_loss_is_drawn_once_for_each_receiver(near_m: float, far_m: float
     air = AckingAir(loss=0.5)
     near, far = Scripted(number), Scripted(number)
     a, b, c = air.acking(0), air.acking(near_m, loss=near), air.acking(-far_m, loss=far)
-    air.at_ns(0, a.send, "A", to=c if to_far else b, acknowledged=True)
+    a.unicast_at_ns(0, "A", c if to_far else b)
     air.run_ns(SECOND)
     assert near.thrown == far.thrown == 1
     assert set(air.outcomes("A").values()) == {"random" if lost else "received"}
@@ -416,7 +377,7 @@ def test_random_loss_is_drawn_once_also_when_the_sender_crashes() -> None:
     air = AckingAir(loss=0.5)
     near, far = Scripted(0.6), Scripted(0.4)
     a, b, c = air.acking(0), air.acking(30, loss=near), air.acking(120, loss=far)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    a.unicast_at_ns(0, "A", b)
     air.at_ns(500_000, a.mac.reset)
     air.run_ns(SECOND)
     assert (near.thrown, far.thrown) == (1, 1)
@@ -428,8 +389,8 @@ def test_what_is_lost_already_is_not_lost_at_random() -> None:
     air = AckingAir(loss=0.5)
     stream = Scripted()
     a, b, hidden = air.acking(0), air.acking(100, loss=stream), air.acking(200)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(0, hidden.send, "X")
+    a.unicast_at_ns(0, "A", b)
+    hidden.send_at_ns(0, "X")
     air.run_ns(SECOND)
     assert stream.thrown == 0 and [what for _, what, _ in a.told] == ["dropped"]
 
@@ -443,7 +404,7 @@ def test_a_full_queue_drops_the_newest_at_once() -> None:
     air.run_ns(50)
     assert [a.send(name) for name in "ABCDE"] == [True, True, True, False, False]  # A is in the air, and counts
     assert a.told == [(50, "dropped", "D"), (50, "dropped", "E")]
-    air.at_ns(50 + FRAME, a.send, "F")  # A has left
+    a.send_at_ns(50 + FRAME, "F")  # A has left
     air.run_ns(SECOND)
     assert [name for _, what, name in a.told if what == "sent"] == ["A", "B", "C", "F"]
     assert [name for _, name in b.heard] == ["A", "B", "C", "F"]
@@ -453,9 +414,9 @@ def test_a_full_queue_drops_the_newest_at_once() -> None:
 def test_whoever_waits_for_an_acknowledgement_holds_its_place() -> None:
     air = AckingAir()
     a, b = air.acking(0, queue_frames=1), air.acking(500)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
-    air.at_ns(TIMEOUT - 1, a.send, "B")
-    air.at_ns(TIMEOUT + 1, a.send, "C")
+    a.unicast_at_ns(0, "A", b)
+    a.send_at_ns(TIMEOUT - 1, "B")
+    a.send_at_ns(TIMEOUT + 1, "C")
     air.run_ns(SECOND)
     assert a.told == [(TIMEOUT - 1, "dropped", "B"), (TIMEOUT, "dropped", "A"), (TIMEOUT + 1 + FRAME, "sent", "C")]
 
@@ -464,14 +425,13 @@ def test_whoever_waits_for_an_acknowledgement_holds_its_place() -> None:
 
 
 def test_what_is_handed_over_in_a_callback_leaves_in_that_nanosecond() -> None:
-    air = AckingAir()
-    a, b, nobody = air.acking(0), air.acking(100), air.acking(500)
+    air, a, b, nobody = acking_air(0, 100, 500)
     a.then = {
-        "A": lambda: a.send("B", to=b, acknowledged=True),
-        "B": lambda: a.send("C", to=nobody, acknowledged=True),
+        "A": lambda: a.unicast("B", b),
+        "B": lambda: a.unicast("C", nobody),
         "C": lambda: a.send("D"),
     }
-    air.at_ns(0, a.send, "A")
+    a.send_at_ns(0, "A")
     air.run_ns(SECOND)
     b_ns = FRAME
     c_ns = b_ns + SEGMENT + HOP
@@ -481,11 +441,10 @@ def test_what_is_handed_over_in_a_callback_leaves_in_that_nanosecond() -> None:
 
 
 def test_what_is_handed_over_in_a_callback_comes_after_what_waits() -> None:
-    air = AckingAir()
-    a, _ = air.acking(0), air.acking(100)
+    air, a, _ = acking_air(0, 100)
     a.then = {"A": lambda: (a.send("C"), a.send("D"))}
-    air.at_ns(0, a.send, "A")
-    air.at_ns(0, a.send, "B")
+    a.send_at_ns(0, "A")
+    a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": FRAME, "C": 2 * FRAME, "D": 3 * FRAME}
     assert [name for _, _, name in a.told] == ["A", "B", "C", "D"]
@@ -496,19 +455,18 @@ def test_one_that_is_refused_in_a_callback_is_told_within_it() -> None:
     a, _ = air.acking(0, queue_frames=2), air.acking(100)
     taken: list[bool] = []
     a.then = {"A": lambda: taken.extend([a.send("C"), a.send("D")])}
-    air.at_ns(0, a.send, "A")
-    air.at_ns(0, a.send, "B")
+    a.send_at_ns(0, "A")
+    a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert taken == [True, False]
     assert a.told == [(FRAME, "sent", "A"), (FRAME, "dropped", "D"), (2 * FRAME, "sent", "B"), (3 * FRAME, "sent", "C")]
 
 
 def test_a_crash_within_a_callback() -> None:
-    air = AckingAir()
-    a, _ = air.acking(0), air.acking(100)
+    air, a, _ = acking_air(0, 100)
     a.then = {"A": lambda: (a.mac.reset(), a.send("C"))}
-    air.at_ns(0, a.send, "A")
-    air.at_ns(0, a.send, "B")
+    a.send_at_ns(0, "A")
+    a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": FRAME}
     assert a.told == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "C")]
@@ -518,10 +476,9 @@ def test_a_crash_within_a_callback() -> None:
 
 
 def test_a_crash_empties_the_queue_and_what_is_in_the_air_goes_on() -> None:
-    air = AckingAir()
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(0, a.send, "A")
-    air.at_ns(0, a.send, "B")
+    air, a, b = acking_air(0, 100)
+    a.send_at_ns(0, "A")
+    a.send_at_ns(0, "B")
     air.at_ns(500_000, a.mac.reset)
     air.run_ns(SECOND)
     assert a.mac.queued == 0 and a.told == []
@@ -530,13 +487,12 @@ def test_a_crash_empties_the_queue_and_what_is_in_the_air_goes_on() -> None:
 
 @pytest.mark.parametrize("back_ns", [500_000, 600_000, FRAME - 1, FRAME, FRAME + 1])
 def test_who_is_back_sends_when_its_frame_has_left_and_not_before(back_ns: int) -> None:
-    air = AckingAir()
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(0, a.send, "A")
-    air.at_ns(0, a.send, "B")
+    air, a, b = acking_air(0, 100)
+    a.send_at_ns(0, "A")
+    a.send_at_ns(0, "B")
     air.at_ns(500_000, a.mac.reset)
-    air.at_ns(back_ns, a.send, "C")
-    air.at_ns(back_ns, a.send, "D")
+    a.send_at_ns(back_ns, "C")
+    a.send_at_ns(back_ns, "D")
     air.run_ns(SECOND)
     c_ns = max(back_ns, FRAME)
     assert air.starts_ns == {"A": 0, "C": c_ns, "D": c_ns + FRAME}
@@ -545,13 +501,12 @@ def test_who_is_back_sends_when_its_frame_has_left_and_not_before(back_ns: int) 
 
 
 def test_two_crashes_while_one_frame_is_in_the_air() -> None:
-    air = AckingAir()
-    a, b = air.acking(0), air.acking(100)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air, a, b = acking_air(0, 100)
+    a.unicast_at_ns(0, "A", b)
     air.at_ns(300_000, a.mac.reset)
-    air.at_ns(400_000, a.send, "B")
+    a.send_at_ns(400_000, "B")
     air.at_ns(500_000, a.mac.reset)
-    air.at_ns(600_000, a.send, "C")
+    a.send_at_ns(600_000, "C")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": SEGMENT}
     assert a.told == [(SEGMENT + FRAME, "sent", "C")]
@@ -560,11 +515,10 @@ def test_two_crashes_while_one_frame_is_in_the_air() -> None:
 
 @pytest.mark.parametrize("again_ns", [2_000_000, 3_000_000])
 def test_who_crashes_while_it_waits_for_an_acknowledgement_is_told_nothing_and_owes_nothing(again_ns: int) -> None:
-    air = AckingAir()
-    a, b = air.acking(0), air.acking(500)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air, a, b = acking_air(0, 500)
+    a.unicast_at_ns(0, "A", b)
     air.at_ns(2_000_000, a.mac.reset)
-    air.at_ns(again_ns, a.send, "B", to=b, acknowledged=True)
+    a.unicast_at_ns(again_ns, "B", b)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": again_ns}
     assert a.told == [(again_ns + TIMEOUT, "dropped", "B")]
@@ -573,11 +527,10 @@ def test_who_crashes_while_it_waits_for_an_acknowledgement_is_told_nothing_and_o
 
 def test_an_acknowledgement_from_before_the_crash_is_not_for_what_follows() -> None:
     """It would come when the next frame is in the air."""
-    air = AckingAir()
-    a, b, nobody = air.acking(0), air.acking(100), air.acking(500)
-    air.at_ns(0, a.send, "A", to=b, acknowledged=True)
+    air, a, b, nobody = acking_air(0, 100, 500)
+    a.unicast_at_ns(0, "A", b)
     air.at_ns(SEGMENT, a.mac.reset)
-    air.at_ns(SEGMENT, a.send, "B", to=nobody, acknowledged=True)
+    a.unicast_at_ns(SEGMENT, "B", nobody)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": SEGMENT}
     assert a.told == [(SEGMENT + TIMEOUT, "dropped", "B")]
@@ -587,7 +540,7 @@ def test_an_acknowledgement_from_before_the_crash_is_not_for_what_follows() -> N
 # --- whatever happens
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     seed=st.integers(0, 10**6),
     nodes=st.integers(2, 8),
@@ -677,7 +630,7 @@ def test_random_sends(
                 assert outcome == HALF_DUPLEX
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 10**6),
     frames=st.integers(1, 40),

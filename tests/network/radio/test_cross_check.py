@@ -7,12 +7,11 @@ two at times).
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
+from tests.conftest import SCENARIOS
 
-SCENARIO = Path(__file__).parents[3] / "scenarios" / "radio_check.yaml"
+SCENARIO = SCENARIOS / "radio_check.yaml"
 
 
 SEEDS = (1, 2, 3)

@@ -7,53 +7,51 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mobilenet.network.radio.frame import Frame
 
-from .air import Air, Datagram, Node
+from .air import Air, Datagram, Node, listening_air
 
 FRAME = 1504.0
 HOP = 0.334  # 100 m, rounded to a nanosecond
+exactly = partial(pytest.approx, abs=1e-9)  # but for the rounding of sums
 
 
 def test_after_a_long_silence_a_frame_leaves_at_once() -> None:
-    air = Air()
-    a = air.node(0, 31)
-    air.at_us(1000, a.send, "A")
+    air, a = listening_air((0, 31))
+    a.send_at_us(1000, "A")
     air.run_us(9000)
     assert air.starts == [(1000.0, "A")]
     assert a.sent == [(1000 + FRAME, "A")]
 
 
 def test_idle_time_before_the_frame_is_credited_in_part() -> None:
-    air = Air()
-    a, b = air.node(0), air.node(0, 10)
-    air.at_us(0, a.send, "A")
-    air.at_us(FRAME + 60, b.send, "B")  # idle for 60 us of the 50 + 200 it must wait
+    air, a, b = listening_air(0, (0, 10))
+    a.send_at_us(0, "A")
+    b.send_at_us(FRAME + 60, "B")  # idle for 60 us of the 50 + 200 it must wait
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 50 + 200
 
 
 def test_slots_are_frozen_while_the_medium_is_busy() -> None:
-    air = Air()
-    a, b, c = air.node(0), air.node(0, 5), air.node(0, 9)
-    air.at_us(1000, a.send, "A")
-    air.at_us(1500, b.send, "B")
-    air.at_us(1500, c.send, "C")
+    air, a, b, c = listening_air(0, (0, 5), (0, 9))
+    a.send_at_us(1000, "A")
+    b.send_at_us(1500, "B")
+    c.send_at_us(1500, "C")
     air.run_us(9000)
     assert air.start_us("B") == 2504 + 50 + 5 * 20
     assert air.start_us("C") == 2654 + FRAME + 50 + 4 * 20  # 5 of its 9 slots were counted
 
 
 def test_a_slot_that_was_begun_is_counted_again() -> None:
-    air = Air()
-    a, c, d = air.node(0), air.node(0, 9), air.node(0)
-    air.at_us(1000, a.send, "A")
-    air.at_us(1500, c.send, "C")  # due at 2504 + 50 + 180 = 2734
-    air.at_us(2641, d.send, "D")  # its DIFS is over: at once, 93 us before that
+    air, a, c, d = listening_air(0, (0, 9), 0)
+    a.send_at_us(1000, "A")
+    c.send_at_us(1500, "C")  # due at 2504 + 50 + 180 = 2734
+    d.send_at_us(2641, "D")  # its DIFS is over: at once, 93 us before that
     air.run_us(9000)
     assert air.start_us("D") == 2641
     assert air.start_us("C") == 2641 + FRAME + 50 + 5 * 20
@@ -61,34 +59,31 @@ def test_a_slot_that_was_begun_is_counted_again() -> None:
 
 def test_difs_is_no_slot() -> None:
     """Interrupted while DIFS still runs, a node keeps all its slots."""
-    air = Air()
-    a, c, d = air.node(0), air.node(0, 9), air.node(0)
-    air.at_us(1000, a.send, "A")
-    air.at_us(1500, c.send, "C")
-    air.at_us(1500, d.send, "D")  # 2504 + 50: in the instant in which C begins to count
+    air, a, c, d = listening_air(0, (0, 9), 0)
+    a.send_at_us(1000, "A")
+    c.send_at_us(1500, "C")
+    d.send_at_us(1500, "D")  # 2504 + 50: in the instant in which C begins to count
     air.run_us(9000)
     assert air.start_us("C") == 2554 + FRAME + 50 + 9 * 20
 
 
 def test_timers_that_expire_together_both_send() -> None:
-    air = Air()
-    a, b, c, d = air.node(0), air.node(0, 3), air.node(100, 3), air.node(50)
-    air.at_us(0, a.send, "A")
-    air.at_us(700, b.send, "B")
-    air.at_us(700, c.send, "C")
+    air, a, b, c, d = listening_air(0, (0, 3), (100, 3), 50)
+    a.send_at_us(0, "A")
+    b.send_at_us(700, "B")
+    c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.start_us("B") == FRAME + 110
-    assert air.start_us("C") == pytest.approx(FRAME + 110 + HOP, abs=1e-9)  # A's end came to it later
+    assert air.start_us("C") == exactly(FRAME + 110 + HOP)  # A's end came to it later
     assert air.outcomes("B") == {"n0": "collision", "n2": "half_duplex", "n3": "collision"}
     assert air.outcomes("C") == {"n0": "never_attempted", "n1": "half_duplex", "n3": "never_attempted"}
     assert d.received == [(pytest.approx(FRAME + HOP), "A")]
 
 
 def test_who_is_less_than_the_propagation_delay_behind_cannot_sense() -> None:
-    air = Air()
-    a, b = air.node(0), air.node(100)
-    air.at_us(1000, a.send, "A")
-    air.at_us(1000.3, b.send, "B")
+    air, a, b = listening_air(0, 100)
+    a.send_at_us(1000, "A")
+    b.send_at_us(1000.3, "B")
     air.run_us(9000)
     assert air.start_us("B") == 1000.3
     assert air.outcomes("A") == {"n1": "half_duplex"}
@@ -96,21 +91,19 @@ def test_who_is_less_than_the_propagation_delay_behind_cannot_sense() -> None:
 
 
 def test_who_is_just_more_than_the_propagation_delay_behind_defers() -> None:
-    air = Air()
-    a, b = air.node(0), air.node(100, 2)
-    air.at_us(1000, a.send, "A")
-    air.at_us(1000.4, b.send, "B")
+    air, a, b = listening_air(0, (100, 2))
+    a.send_at_us(1000, "A")
+    b.send_at_us(1000.4, "B")
     air.run_us(9000)
-    assert air.start_us("B") == pytest.approx(1000 + HOP + FRAME + 50 + 40, abs=1e-9)
+    assert air.start_us("B") == exactly(1000 + HOP + FRAME + 50 + 40)
 
 
 def contender_after_a_collision(eifs: bool, ask_us: float) -> float:
     """C hears A and B, who do not hear each other and overlap; when does C send?"""
-    air = Air(eifs=eifs)
-    a, b, c = air.node(0), air.node(200), air.node(100, 2)
-    air.at_us(0, a.send, "A")
-    air.at_us(10, b.send, "B")
-    air.at_us(ask_us, c.send, "C")
+    air, a, b, c = listening_air(0, 200, (100, 2), eifs=eifs)
+    a.send_at_us(0, "A")
+    b.send_at_us(10, "B")
+    c.send_at_us(ask_us, "C")
     air.run_us(9000)
     assert air.outcomes("A")["n2"] == "collision"
     assert air.outcomes("B")["n2"] == "never_attempted"
@@ -118,34 +111,33 @@ def contender_after_a_collision(eifs: bool, ask_us: float) -> float:
 
 
 def test_eifs_after_a_broken_frame() -> None:
-    assert contender_after_a_collision(True, 700) == pytest.approx(FRAME + HOP + 364 + 40, abs=1e-9)
+    assert contender_after_a_collision(True, 700) == exactly(FRAME + HOP + 364 + 40)
 
 
 def test_eifs_can_be_switched_off() -> None:
-    assert contender_after_a_collision(False, 700) == pytest.approx(FRAME + 10 + HOP + 50 + 40, abs=1e-9)
+    assert contender_after_a_collision(False, 700) == exactly(FRAME + 10 + HOP + 50 + 40)
 
 
 def test_eifs_concerns_only_who_contends_already() -> None:
-    assert contender_after_a_collision(True, FRAME + 20) == pytest.approx(FRAME + 10 + HOP + 50 + 40, abs=1e-9)
+    assert contender_after_a_collision(True, FRAME + 20) == exactly(FRAME + 10 + HOP + 50 + 40)
 
 
 def test_a_frame_received_well_ends_eifs() -> None:
     air = Air("g_mixed", 24)
     a, b, c, d = air.node(0), air.node(200), air.node(100, 5), air.node(100, 0)
-    air.at_us(0, a.send, "A")  # 82 us each
-    air.at_us(10, b.send, "B")
-    air.at_us(30, c.send, "C")
-    air.at_us(150, d.send, "D")  # does not contend when the broken frame ends, so it owes DIFS only
+    a.send_at_us(0, "A")  # 82 us each
+    b.send_at_us(10, "B")
+    c.send_at_us(30, "C")
+    d.send_at_us(150, "D")  # does not contend when the broken frame ends, so it owes DIFS only
     air.run_us(9000)
     assert air.start_us("D") == 150.0
-    assert air.start_us("C") == pytest.approx(150 + 82 + 50 + 5 * 20, abs=1e-9)
+    assert air.start_us("C") == exactly(150 + 82 + 50 + 5 * 20)
 
 
 def test_hidden_terminals_collide_at_the_receiver_between() -> None:
-    air = Air()
-    a, b, c = air.node(0), air.node(100), air.node(200)
-    air.at_us(0, a.send, "A")
-    air.at_us(1503, c.send, "C")
+    air, a, b, c = listening_air(0, 100, 200)
+    a.send_at_us(0, "A")
+    c.send_at_us(1503, "C")
     air.run_us(9000)
     assert air.outcomes("A") == {"n1": "collision"}
     assert air.outcomes("C") == {"n1": "never_attempted"}
@@ -153,10 +145,9 @@ def test_hidden_terminals_collide_at_the_receiver_between() -> None:
 
 
 def test_frames_that_only_touch_do_not_collide() -> None:
-    air = Air()
-    a, b, c = air.node(0), air.node(100), air.node(200)
-    air.at_us(0, a.send, "A")
-    air.at_us(FRAME, c.send, "C")
+    air, a, b, c = listening_air(0, 100, 200)
+    a.send_at_us(0, "A")
+    c.send_at_us(FRAME, "C")
     air.run_us(9000)
     assert [name for _, name in b.received] == ["A", "C"]
 
@@ -165,9 +156,9 @@ def test_the_rest_of_a_frame_never_attempted_destroys_the_next() -> None:
     air = Air()
     a, b, c, d = air.node(0), air.node(100), air.node(200), air.node(100, y_m=100)
     del b
-    air.at_us(0, a.send, "A")
-    air.at_us(1000, c.send, "C")  # never attempted at the middle, on air until 2504
-    air.at_us(2000, a.send, "A2")
+    a.send_at_us(0, "A")
+    c.send_at_us(1000, "C")  # never attempted at the middle, on air until 2504
+    a.send_at_us(2000, "A2")
     air.run_us(9000)
     assert air.outcomes("C")["n1"] == "never_attempted"
     assert air.outcomes("A2")["n1"] == "collision"
@@ -175,10 +166,9 @@ def test_the_rest_of_a_frame_never_attempted_destroys_the_next() -> None:
 
 
 def test_who_sent_later_from_nearer_is_locked_first() -> None:
-    air = Air()
-    far, near, ear = air.node(0), air.node(125), air.node(119)
-    air.at_us(0, far.send, "far")  # reaches the ear after 0.397 us
-    air.at_us(0.2, near.send, "near")  # after 0.220 us
+    air, far, near, ear = listening_air(0, 125, 119)
+    far.send_at_us(0, "far")  # reaches the ear after 0.397 us
+    near.send_at_us(0.2, "near")  # after 0.220 us
     air.run_us(9000)
     assert air.outcomes("near") == {"n2": "collision"}
     assert air.outcomes("far") == {"n2": "never_attempted"}
@@ -187,10 +177,9 @@ def test_who_sent_later_from_nearer_is_locked_first() -> None:
 
 def test_slots_end_at_the_nearer_of_two_senders() -> None:
     """Both arrivals stop the count; the one that came first, though sent later, decides at which slot."""
-    air = Air(eifs=False)
-    first, listener, far, near = air.node(110), air.node(110, 9), air.node(0), air.node(115)
-    air.at_us(0, first.send, "first")
-    air.at_us(700, listener.send, "L")  # due at 1504 + 50 + 180 = 1734
+    air, first, listener, far, near = listening_air(110, (110, 9), 0, 115, eifs=False)
+    first.send_at_us(0, "first")
+    listener.send_at_us(700, "L")  # due at 1504 + 50 + 180 = 1734
     # A slot of L ends at 1654. far's energy arrives at 1654.1 (0.367 us away), near's at 1653.9 (0.017 us away).
     air.at_us(1653.733, far.mac.enqueue, _bare(far, "far"))
     air.at_us(1653.883, near.mac.enqueue, _bare(near, "near"))
@@ -198,7 +187,7 @@ def test_slots_end_at_the_nearer_of_two_senders() -> None:
     end = max(1653.733 + 0.367, 1653.883 + 0.017) + FRAME
     assert air.start_us("far") == 1653.733 and air.start_us("near") == 1653.883
     # From 1653.9 on 80.1 us are left: five slots, not four.
-    assert air.start_us("L") == pytest.approx(end + 50 + 5 * 20, abs=1e-9)
+    assert air.start_us("L") == exactly(end + 50 + 5 * 20)
 
 
 def _bare(node: Node, name: str) -> Any:
@@ -206,9 +195,8 @@ def _bare(node: Node, name: str) -> Any:
 
 
 def test_an_acknowledged_frame() -> None:
-    air = Air()
-    a, b = air.node(0), air.node(100)
-    air.at_us(0, a.send, "A", to=b, acknowledged=True)
+    air, a, b = listening_air(0, 100)
+    a.send_at_us(0, "A", to=b, acknowledged=True)
     air.run_us(9000)
     assert air.starts == [(0.0, "A"), (pytest.approx(FRAME + HOP + 10), "ack of A")]
     assert a.sent == [(pytest.approx(FRAME + HOP + 10 + 304 + HOP), "A")]
@@ -218,7 +206,7 @@ def test_an_acknowledged_frame() -> None:
 def test_retries_double_the_window_and_end() -> None:
     air = Air()
     a, b = air.node(0, stream=Halves()), air.node(500)
-    air.at_us(0, a.send, "A", to=b, acknowledged=True)
+    a.send_at_us(0, "A", to=b, acknowledged=True)
     air.run_us(500_000)
     assert [name for _, name in air.starts] == ["A"] * 7
     assert a.dropped == ["A"] and a.sent == [] and a.mac.queued == 0
@@ -237,10 +225,9 @@ class Halves:
 
 
 def test_a_lost_ack_makes_a_duplicate_that_is_not_handed_up() -> None:
-    air = Air()
-    a, b, other = air.node(0), air.node(100), air.node(-100)
-    air.at_us(0, a.send, "A", to=b, acknowledged=True)
-    air.at_us(0.2, other.send, "long", 400)  # cannot sense A yet; B does not hear it; on air during the ACK
+    air, a, b, other = listening_air(0, 100, -100)
+    a.send_at_us(0, "A", to=b, acknowledged=True)
+    other.send_at_us(0.2, "long", 400)  # cannot sense A yet; B does not hear it; on air during the ACK
     air.run_us(60_000)
     assert [name for _, name in air.starts].count("A") == 2
     assert [name for _, name in air.starts].count("ack of A") == 2
@@ -249,12 +236,11 @@ def test_a_lost_ack_makes_a_duplicate_that_is_not_handed_up() -> None:
 
 
 def test_overheard_unicast_reserves_the_air_for_its_ack() -> None:
-    air = Air()
-    a, b, c = air.node(0), air.node(100), air.node(-100, 0)  # C hears A, not B's ACK
-    air.at_us(0, a.send, "A", to=b, acknowledged=True)
-    air.at_us(700, c.send, "C")
+    air, a, b, c = listening_air(0, 100, (-100, 0))  # C hears A, not B's ACK
+    a.send_at_us(0, "A", to=b, acknowledged=True)
+    c.send_at_us(700, "C")
     air.run_us(9000)
-    assert air.start_us("C") == pytest.approx(FRAME + HOP + 10 + 304 + 50, abs=1e-9)
+    assert air.start_us("C") == exactly(FRAME + HOP + 10 + 304 + 50)
 
 
 def test_a_full_queue_drops_the_newest() -> None:
@@ -269,10 +255,9 @@ def test_a_full_queue_drops_the_newest() -> None:
 
 
 def test_a_crash_empties_the_queue_and_a_stopped_timer_never_fires() -> None:
-    air = Air()
-    a, b, c = air.node(0), air.node(0, 5), air.node(0)
-    air.at_us(0, a.send, "A")
-    air.at_us(100, b.send, "B")
+    air, a, b, c = listening_air(0, (0, 5), 0)
+    a.send_at_us(0, "A")
+    b.send_at_us(100, "B")
     air.at_us(1530, b.mac.reset)
     air.run_us(50_000)
     assert [name for _, name in air.starts] == ["A"]
@@ -281,8 +266,7 @@ def test_a_crash_empties_the_queue_and_a_stopped_timer_never_fires() -> None:
 
 
 def test_the_air_was_silent_before_the_beginning() -> None:
-    air = Air()
-    a = air.node(0, 31)
+    air, a = listening_air((0, 31))
     a.send("A")
     air.run_us(9000)
     assert air.starts == [(0.0, "A")]

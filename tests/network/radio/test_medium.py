@@ -16,7 +16,7 @@ from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.transceiver import Transceiver
 
-from .air import Air
+from .air import Air, listening_air
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,7 @@ def test_a_rate_that_the_mode_lacks() -> None:
 
 
 def test_the_range_is_inclusive() -> None:
-    air = Air()
-    a = air.node(0)
+    air, a = listening_air(0)
     inside, outside = air.node(120), air.node(120.001)
     a.send("A")
     air.run_us(9000)
@@ -58,10 +57,9 @@ def test_the_range_is_inclusive() -> None:
 
 
 def test_interference_reaches_farther_than_reception() -> None:
-    air = Air(range_m=120, interference_range_m=250)
-    a, b, c = air.node(0), air.node(100), air.node(300)
+    air, a, b, c = listening_air(0, 100, 300, range_m=120, interference_range_m=250)
     a.send("A")
-    air.at_us(700, c.send, "C")
+    c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.outcomes("A") == {"n1": "collision"}
     assert air.outcomes("C") == {}  # nobody is in its communication range
@@ -72,7 +70,7 @@ def test_detection_reaches_farther_than_reception() -> None:
     air = Air(range_m=120, detection_range_m=250)
     a, c = air.node(0), air.node(200, 0)
     a.send("A")
-    air.at_us(700, c.send, "C")
+    c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.start_us("C") == pytest.approx(1504 + 0.667 + 50, abs=1e-9)
 
@@ -82,10 +80,9 @@ def test_equal_powers_are_not_captured_at_the_sender_s_own_place_either() -> Non
     for.
     """
     for capture_db, outcome in ((6.0, "collision"), (0.0, "received")):
-        air = Air(capture_db=capture_db)
-        a, b, c = air.node(0), air.node(0), air.node(0)
-        air.at_us(1000, a.send, "A")
-        air.at_us(1000, b.send, "B")
+        air, a, b, c = listening_air(0, 0, 0, capture_db=capture_db)
+        a.send_at_us(1000, "A")
+        b.send_at_us(1000, "B")
         air.run_us(9000)
         assert air.outcomes("A")[c.transceiver.name] == outcome
 
@@ -95,17 +92,16 @@ def test_capture_saves_the_frame_that_is_much_stronger() -> None:
         air = Air(capture_db=capture_db, interference_range_m=500)
         a, _, c = air.node(0), air.node(100), air.node(500)  # 4 times as far: 12.04 dB weaker
         a.send("A")
-        air.at_us(700, c.send, "C")
+        c.send_at_us(700, "C")
         air.run_us(9000)
         assert air.outcomes("A") == {"n1": outcome}
 
 
 def test_a_receiver_that_crashes_loses_the_frame() -> None:
-    air = Air()
-    a, b = air.node(0), air.node(50)
+    air, a, b = listening_air(0, 50)
     a.send("A")
     air.at_us(700, air.medium.drop_out, b.transceiver)
-    air.at_us(2000, a.send, "A2")
+    a.send_at_us(2000, "A2")
     air.run_us(9000)
     assert air.outcomes("A") == air.outcomes("A2") == {"n1": "receiver_down"}
     assert b.received == []
@@ -116,14 +112,14 @@ def test_random_loss_is_applied_at_its_rate() -> None:
     a, b = air.node(0, stream=Stream(1, "backoff", "a")), air.node(50)
     b.transceiver.loss_draws = Stream(1, "loss", "b")
     for i in range(4000):
-        air.at_us(2000 * i, a.send, str(i))
+        a.send_at_us(2000 * i, str(i))
     air.run_us(2000 * 4000)
     lost = sum(heard.outcome == "random" for heard in air.log)
     assert len(b.received) == 4000 - lost
     assert abs(lost / 4000 - 0.3) < 4 * math.sqrt(0.3 * 0.7 / 4000)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), nodes=st.integers(2, 12), frames=st.integers(2, 30))
 def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: int, frames: int) -> None:
     """An independent look at all arrivals: received if and only if alone, and receiver silent and not locked before."""
@@ -134,7 +130,7 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
         air.node(x, y_m=y, stream=Stream(seed, "backoff", str(i)))
     for i in range(frames):
         node = air.nodes[stream.below(nodes)]
-        air.at_us(stream.below(3000), node.send, f"f{i}@{node.transceiver.name}")
+        node.send_at_us(stream.below(3000), f"f{i}@{node.transceiver.name}")
     air.run_us(100_000)
     assert len(air.starts) == frames
     duration = 82_000
@@ -164,7 +160,7 @@ def test_what_the_medium_calls_clean_overlapped_with_nothing(seed: int, nodes: i
     assert total == len(air.log) == air.medium.pairs[0] + sum(air.medium.pairs[1:])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), count=st.integers(2, 60), speed=st.sampled_from([0.0, 1.4, 30.0]))
 def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float) -> None:
     """Nodes wander with re-binning on a tick; the candidates always contain everyone in range."""

@@ -9,7 +9,7 @@ import pytest
 from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.propagation.walls import Walls
 from tests.network.radio.air import Script
-from tests.network.radio.sinr_air import NOISE_MW, SinrAir, milliwatts, received_dbm
+from tests.network.radio.sinr_air import NOISE_MW, SinrAir, milliwatts, received_dbm, sinr_air
 
 LIGHT_M_PER_NS = 0.299792458
 BUSY_FROM_PREAMBLE_NS = 4_000
@@ -20,9 +20,8 @@ def delay_ns(distance_m: float) -> int:
 
 
 def reaches(distance_m: float, **wireless: object) -> bool:
-    air = SinrAir(**wireless)
-    a, b = air.node(0), air.node(distance_m)
-    air.at_us(1000, a.send, "A")
+    air, a, b = sinr_air(0, distance_m, **wireless)
+    a.send_at_us(1000, "A")
     air.run_us(5000)
     return [name for _, name in b.received] == ["A"]
 
@@ -37,19 +36,17 @@ def test_reception_switches_where_the_formula_says() -> None:
 
 
 def test_what_is_not_detected_is_no_pair() -> None:
-    air = SinrAir()
-    a, b = air.node(0), air.node(130)
-    air.at_us(1000, a.send, "A")
+    air, a, b = sinr_air(0, 130)
+    a.send_at_us(1000, "A")
     air.run_us(5000)
     assert air.frames["A"].receivers == [] and b.transceiver.lock_until == NEVER and b.transceiver.busy_until == NEVER
 
 
 def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() -> None:
     """A sends to B over 60 m; C, 150 m on the other side, cannot know, and begins while A's payload is in the air."""
-    air = SinrAir()
-    a, b, c = air.node(-60), air.node(0), air.node(150)
-    air.at_us(1000, a.send, "A")
-    air.at_ns(1_100_000, c.send, "C")
+    air, a, b, c = sinr_air(-60, 0, 150)
+    a.send_at_us(1000, "A")
+    c.send_at_ns(1_100_000, "C")
     seen: list[tuple[int, int]] = []
     first = 1_000_000 + delay_ns(60)
 
@@ -73,9 +70,8 @@ def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() ->
 
 def test_a_frame_that_is_sent_again_disturbs_once() -> None:
     """A repeats a frame that nobody acknowledges; B receives from C while the third attempt is in the air."""
-    air = SinrAir()
-    a, b, c, gone = air.node(-150), air.node(0), air.node(60), air.node(-1000)
-    air.at_us(1000, a.send, "A", 100, gone, True)
+    air, a, b, c, gone = sinr_air(-150, 0, 60, -1000)
+    a.send_at_us(1000, "A", 100, gone, True)
     seen: list[tuple[int, int]] = []
 
     def look() -> None:
@@ -99,10 +95,9 @@ def test_a_frame_that_is_sent_again_disturbs_once() -> None:
 
 
 def test_a_hidden_terminal_from_nearer_destroys() -> None:
-    air = SinrAir()
-    a, b, c = air.node(-100), air.node(0), air.node(100)
-    air.at_us(1000, a.send, "A")
-    air.at_us(1100, c.send, "C")
+    air, a, b, c = sinr_air(-100, 0, 100)
+    a.send_at_us(1000, "A")
+    c.send_at_us(1100, "C")
     air.run_us(5000)
     assert air.outcomes("A") == {"n1": "collision"} and air.outcomes("C") == {"n1": "never_attempted"}
     assert air.sinr_db("A", b) == pytest.approx(-0.18, abs=0.02)
@@ -114,7 +109,7 @@ def test_bits_go_wrong_without_anybody_else() -> None:
     air = SinrAir(preamble_rssi_dbm=-90)
     a, b = air.node(0), air.node(200)  # -88.7 dBm, 5.3 dB above the noise: enough for 6 Mb/s
     air.rate_mbps = 24
-    air.at_us(1000, a.send, "A")
+    a.send_at_us(1000, "A")
     air.run_us(5000)
     assert air.outcomes("A") == {"n1": "bit_errors"} and b.received == []
     assert air.sinr_db("A", b) == pytest.approx(received_dbm(200) - 10 * log10(NOISE_MW), abs=0.0101)
@@ -124,19 +119,18 @@ def test_a_preamble_that_does_not_stand_out_is_missed_and_the_node_listens_on() 
     """B is deaf to C, 125 m away, which is too weak to be received and 1 dB weaker than A, 115 m away."""
     air = SinrAir()
     a, b, c, d = air.node(-115), air.node(0), air.node(125), air.node(0, y_m=20)
-    air.at_us(1000, c.send, "C")
-    air.at_us(1050, a.send, "A")
-    air.at_us(1060, d.send, "D")  # begins while both are in the air, and stands out
+    c.send_at_us(1000, "C")
+    a.send_at_us(1050, "A")
+    d.send_at_us(1060, "D")  # begins while both are in the air, and stands out
     air.run_us(5000)
     assert air.outcomes("A")["n1"] == "preamble_missed"
     assert air.outcomes("D")["n1"] == "received" and [name for _, name in b.received] == ["D"]
 
 
 def test_of_two_within_four_microseconds_the_stronger_is_received() -> None:
-    air = SinrAir()
-    far, _, near = air.node(-100), air.node(0), air.node(30)
-    air.at_ns(1_000_000, far.send, "far")
-    air.at_ns(1_002_000, near.send, "near")
+    air, far, _, near = sinr_air(-100, 0, 30)
+    far.send_at_ns(1_000_000, "far")
+    near.send_at_ns(1_002_000, "near")
     air.run_us(5000)
     assert air.outcomes("far")["n1"] == "never_attempted" and air.outcomes("near")["n1"] == "received"
 
@@ -144,10 +138,9 @@ def test_of_two_within_four_microseconds_the_stronger_is_received() -> None:
 @pytest.mark.parametrize(("later_ns", "outcome"), [(3_000, "received"), (4_500, "never_attempted")])
 def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, outcome: str) -> None:
     for capture_db, expected in ((None, outcome), (10, "received"), (30, outcome)):
-        air = SinrAir(capture_db=capture_db)
-        far, _, near = air.node(-100), air.node(0), air.node(30)
-        air.at_ns(1_000_000, far.send, "far")
-        air.at_ns(1_000_000 + later_ns, near.send, "near")
+        air, far, _, near = sinr_air(-100, 0, 30, capture_db=capture_db)
+        far.send_at_ns(1_000_000, "far")
+        near.send_at_ns(1_000_000 + later_ns, "near")
         air.run_us(5000)
         assert air.outcomes("near")["n1"] == expected
         lost = "never_attempted" if later_ns < 4000 else "collision"
@@ -155,9 +148,8 @@ def test_after_four_microseconds_only_capture_helps_the_stronger(later_ns: int, 
 
 
 def test_a_node_is_busy_from_the_preamble_to_the_end() -> None:
-    air = SinrAir()
-    a, b = air.node(0), air.node(90)
-    air.at_us(1000, a.send, "A")
+    air, a, b = sinr_air(0, 90)
+    a.send_at_us(1000, "A")
     air.run_us(1010)
     transceiver = b.transceiver
     assert transceiver.busy_from == 1_000_000 + delay_ns(90) + BUSY_FROM_PREAMBLE_NS
@@ -169,12 +161,11 @@ def test_energy_without_a_preamble_makes_a_node_defer() -> None:
     60 m.
     """
     for distance_m, defers in ((20, True), (60, False)):
-        air = SinrAir()
-        a, b = air.node(distance_m), air.node(0)
-        air.at_us(1000, b.send, "first", 20)
+        air, a, b = sinr_air(distance_m, 0)
+        b.send_at_us(1000, "first", 20)
         airtime = air.size_and_airtime(20, False)[1]
-        air.at_ns(1_000_000, a.send, "A", 1500)  # in the same instant: neither can know of the other
-        air.at_ns(1_000_000 + airtime + 1_000, b.send, "second", 20)
+        a.send_at_ns(1_000_000, "A", 1500)  # in the same instant: neither can know of the other
+        b.send_at_ns(1_000_000 + airtime + 1_000, "second", 20)
         air.run_us(9000)
         ends = air.starts_ns["A"] + air.frames["A"].duration_ns
         assert (air.starts_ns["second"] > ends) == defers
@@ -183,17 +174,16 @@ def test_energy_without_a_preamble_makes_a_node_defer() -> None:
 
 def test_a_preamble_without_energy_makes_a_node_defer() -> None:
     """60 m: far below the energy threshold, and yet received."""
-    air = SinrAir()
-    a, b = air.node(0), air.node(60)
+    air, a, b = sinr_air(0, 60)
     assert received_dbm(60) < -62
-    air.at_us(1000, a.send, "A", 1500)
-    air.at_us(1100, b.send, "B", 20)
+    a.send_at_us(1000, "A", 1500)
+    b.send_at_us(1100, "B", 20)
     air.run_us(9000)
     assert air.starts_ns["B"] > air.starts_ns["A"] + air.frames["A"].duration_ns
     air = SinrAir(preamble_sinr_db=25)  # not detected: only then it sends into A's frame
     a, b = air.node(0), air.node(60)
-    air.at_us(1000, a.send, "A", 1500)
-    air.at_us(1100, b.send, "B", 20)
+    a.send_at_us(1000, "A", 1500)
+    b.send_at_us(1100, "B", 20)
     air.run_us(9000)
     assert air.starts_ns["B"] == 1_100_000 and air.outcomes("A") == {}  # no pair: not detected in silence either
 
@@ -206,7 +196,7 @@ def test_the_sum_of_two_energies_is_sensed_while_both_last() -> None:
         b = air.node(0)
         senders = [air.node(distance_m * (1 if k == 0 else -1)) for k in range(nodes)]
         for k, sender in enumerate(senders):
-            air.at_us(1000 + 100 * k, sender.send, f"A{k}", 500)
+            sender.send_at_us(1000 + 100 * k, f"A{k}", 500)
         air.run_us(1200)
         if nodes == 1:
             assert b.transceiver.busy_until == NEVER
@@ -223,18 +213,17 @@ def test_a_wall_costs_what_it_should() -> None:
     for walls, loss_db in ((None, 0.0), (Walls([house], 900, 40), 2 * 9 + 10 * 0.4)):
         air = SinrAir(walls, preamble_rssi_dbm=-100)
         a, b = air.node(0), air.node(40)
-        air.at_us(1000, a.send, "A")
+        a.send_at_us(1000, "A")
         air.run_us(5000)
         assert air.power_dbm("A", b) == pytest.approx(received_dbm(40) - loss_db, abs=0.0051)
 
 
 def test_sending_aborts_receiving_and_a_crash_does() -> None:
-    air = SinrAir()
-    a, b, c = air.node(0), air.node(60), air.node(-60)
-    air.at_us(1000, a.send, "A", 1500)
+    air, a, b, c = sinr_air(0, 60, -60)
+    a.send_at_us(1000, "A", 1500)
     air.at_us(1001, c.transceiver.mac.reset)
     air.at_us(1100, air.medium.drop_out, c.transceiver)
-    air.at_ns(1_002_000, b.send, "B", 20)  # before the preamble is over: it cannot know
+    b.send_at_ns(1_002_000, "B", 20)  # before the preamble is over: it cannot know
     air.run_us(9000)
     assert air.outcomes("A") == {"n1": "half_duplex", "n2": "receiver_down"}
     assert air.outcomes("B")["n0"] == "half_duplex"
@@ -244,7 +233,7 @@ def test_an_acknowledgement_comes_at_its_rate() -> None:
     air = SinrAir()
     air.rate_mbps = 24
     a, b = air.node(0), air.node(30)
-    air.at_us(1000, a.send, "A", 100, b, True)
+    a.send_at_us(1000, "A", 100, b, True)
     air.run_us(9000)
     assert [which for _, which in air.starts] == ["A", "ack of A"] and air.frames["ack of A"].rate_mbps == 24
     assert a.sent and not a.dropped
@@ -254,12 +243,11 @@ def test_fading_is_the_frames_and_the_nodes_own() -> None:
     """Who else is there, and in which order they are asked, changes nobody's draw."""
 
     def powers(others: int) -> list[float]:
-        air = SinrAir(fading={"model": "nakagami"}, preamble_rssi_dbm=-120, ed_threshold_dbm=-30)
-        a, b = air.node(0), air.node(50)
+        air, a, b = sinr_air(0, 50, fading={"model": "nakagami"}, preamble_rssi_dbm=-120, ed_threshold_dbm=-30)
         for k in range(others):
             air.node(10 + k, y_m=30)
         for k in range(20):
-            air.at_us(1000 * (k + 1), a.send, f"A{k}")
+            a.send_at_us(1000 * (k + 1), f"A{k}")
         air.run_us(40_000)
         return [air.power_dbm(f"A{k}", b) for k in range(20)]
 
@@ -270,8 +258,8 @@ def test_backoff_is_the_macs_own() -> None:
     """Slots count as on the unit disk: the MAC knows nothing of the model."""
     air = SinrAir()
     a, b = air.node(0), air.node(60, stream=Script(3))
-    air.at_us(1000, a.send, "A", 1500)
-    air.at_us(1100, b.send, "B", 20)
+    a.send_at_us(1000, "A", 1500)
+    b.send_at_us(1100, "B", 20)
     air.run_us(9000)
     ends = air.starts_ns["A"] + air.frames["A"].duration_ns + delay_ns(60)
     assert air.starts_ns["B"] == ends + air.mode.difs_ns + 3 * air.mode.slot_ns

@@ -16,6 +16,7 @@ from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
+from mobilenet.protocols.mobile_causal.context import Context
 from mobilenet.protocols.port import MessageId
 
 
@@ -97,6 +98,12 @@ class Bench:
         self.cells[host] = cell
         self.hosts[host].on_cell(cell)
 
+    def broadcast(self, host: str) -> MessageId | None:
+        return self.hosts[host].co_broadcast(100)
+
+    def context(self, station: str, host: int) -> Context:
+        return self.stations[station].ctx[host]
+
     def crash_and_recover(self, host: str) -> list[MessageId]:
         """What it had delivered in the life before."""
         before = self.lives[host]
@@ -173,6 +180,10 @@ class Bench:
 
     def buffers(self) -> dict[str, tuple[int, ...]]:
         return {name: node.buffer_sizes() for name, node in (self.stations | self.hosts).items()}
+
+    def is_empty(self) -> bool:
+        """Nobody holds anything back."""
+        return set(self.buffers().values()) == {(0, 0)}
 
     def delivered(self, host: str) -> list[tuple[int, int]]:
         return [tuple(mid) for mid in self.lives[host].delivered]

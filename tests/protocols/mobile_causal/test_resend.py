@@ -1,6 +1,5 @@
 """The retransmission rule, the parameters, and what messages weigh."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,8 +31,9 @@ from mobilenet.protocols.mobile_causal.resend import Resender
 from mobilenet.protocols.port import MessageId
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
+from tests.conftest import SCENARIOS
 
-HEAVY = Path(__file__).parents[3] / "scenarios" / "static_heavy.yaml"
+HEAVY = SCENARIOS / "static_heavy.yaml"
 
 
 class Radio:

@@ -30,7 +30,7 @@ SLOW = {
 """Mutants that need more schedules than a quick run has time for."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(FLAVOURS)))
 def test_no_schedule_breaks_the_protocol(seed: int, flavour: str) -> None:
     with TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def leaks(outcome: Played) -> list[str]:
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(FLAVOURS)))
 def test_in_the_end_every_member_has_one_context_at_its_station(seed: int, flavour: str) -> None:
     outcome = run(draw(seed, flavour))

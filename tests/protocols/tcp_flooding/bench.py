@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from mobilenet.clock import ns
@@ -19,9 +20,11 @@ from mobilenet.protocols.tcp_flooding import Host, Stable, Station, TcpFloodingP
 
 
 class Bench(Connections):
-    """A tree of stations, given by its edges, and hosts in cells."""
+    """Three stations in a chain, unless `edges` say otherwise, and hosts in cells."""
 
-    def __init__(self, edges: Sequence[tuple[int, int]], cells: Sequence[int], **parameters: Any) -> None:
+    def __init__(
+        self, cells: Sequence[int], edges: Sequence[tuple[int, int]] = ((0, 1), (1, 2)), **parameters: Any
+    ) -> None:
         super().__init__()
         self.kernel = Kernel()
         self.parameters = TcpFloodingParameters(**{"spacing_ms": 0.0, **parameters})
@@ -51,6 +54,19 @@ class Bench(Connections):
 
     def _host(self, h: int) -> Host:
         return Host(self._port(f"h{h}"), self.stable[h], self.parameters, len(self.stations))
+
+    def broadcast(self, h: int, payload_bytes: int) -> tuple[int, int] | None:
+        return self.hosts[h].co_broadcast(payload_bytes)
+
+    def move(self, h: int, cell: int) -> None:
+        """The host comes into that cell, and its connection to the station there is open."""
+        self.hosts[h].on_cell(cell)
+        self.open()
+
+    def pass_along(self, *nodes: str) -> None:
+        """What waits on the way from each of these nodes to the next, one way after the other."""
+        for sender, receiver in pairwise(nodes):
+            self.pass_on(sender, receiver)
 
     def crash(self, h: int) -> None:
         """Its connections are forgotten without a word."""

@@ -24,16 +24,14 @@ from . import bench as table
 from .bench import Bench
 from .mutants import MUTANTS
 
-CHAIN = [(0, 1), (1, 2)]
-
 
 def kinds(messages: list[object]) -> list[type]:
     return [type(message) for message in messages]
 
 
 def test_a_message_goes_once_over_each_link_and_never_back() -> None:
-    bench = Bench(CHAIN, [0, 0, 1, 2])
-    assert bench.hosts[0].co_broadcast(100) == (0, 0)
+    bench = Bench([0, 0, 1, 2])
+    assert bench.broadcast(0, 100) == (0, 0)
     assert bench.delivered(0) == [(0, 0)] and bench.delivered(1) == []
     assert bench.pass_on("h0", "s0") == [App(0, 0, 100)]
     assert bench.pass_on("s0", "h0") == [] and bench.pass_on("s0", "h1") == [App(0, 0, 100)]
@@ -45,8 +43,8 @@ def test_a_message_goes_once_over_each_link_and_never_back() -> None:
 
 
 def test_with_the_echo_it_also_goes_back() -> None:
-    bench = Bench(CHAIN, [0, 1], echo=True)
-    bench.hosts[0].co_broadcast(7)
+    bench = Bench([0, 1], echo=True)
+    bench.broadcast(0, 7)
     bench.pass_on("h0", "s0")
     assert bench.pass_on("s0", "h0") == [App(0, 0, 7)]
     bench.pass_on("s0", "s1")
@@ -63,11 +61,11 @@ def test_with_the_echo_it_also_goes_back() -> None:
     ],
 )
 def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
-    bench = Bench(CHAIN, [0, 0, 0, 1, 1], spacing_ms=5.0, spacing=spacing)
+    bench = Bench([0, 0, 0, 1, 1], spacing_ms=5.0, spacing=spacing)
     found: list[dict[int, int]] = [{}, {}]
     for ms in range(40):
         if ms in (0, 1):
-            bench.hosts[3 + ms].co_broadcast(1)
+            bench.broadcast(3 + ms, 1)
             bench.pass_on(f"h{3 + ms}", "s1")
             bench.pass_on("s1", "s0")
         for h in range(3):
@@ -79,12 +77,12 @@ def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
 
 def test_no_message_overtakes_another_one_on_a_link() -> None:
     """A link before it goes: the next message has a shorter way to its turn."""
-    bench = Bench(CHAIN, [0, 0, 0, 1], spacing_ms=5.0)
-    bench.hosts[3].co_broadcast(1)
+    bench = Bench([0, 0, 0, 1], spacing_ms=5.0)
+    bench.broadcast(3, 1)
     bench.settle()
     bench.hosts[0].leave(), bench.hosts[1].leave()
     bench.settle()
-    bench.hosts[3].co_broadcast(1)
+    bench.broadcast(3, 1)
     bench.settle()
     assert bench.delivered(2) == []
     bench.wait(0.011)
@@ -93,12 +91,11 @@ def test_no_message_overtakes_another_one_on_a_link() -> None:
 
 
 def test_a_gentle_handoff() -> None:
-    bench = Bench(CHAIN, [0, 2, 0])
+    bench = Bench([0, 2, 0])
     bench.resets_arrive = False
-    bench.hosts[0].on_cell(1)
-    bench.open()
+    bench.move(0, 1)
     assert bench.pass_on("h0", "s1") == [Attach(2, (0,), True)]
-    bench.hosts[1].co_broadcast(1)  # comes to s1 after Ping, and to the host over s0
+    bench.broadcast(1, 1)  # comes to s1 after Ping, and to the host over s0
     bench.settle()
     assert bench.delivered(0) == [(1, 0)]
     assert bench.stations[1].serves(0) and not bench.stations[0].serves(0)
@@ -107,12 +104,11 @@ def test_a_gentle_handoff() -> None:
 
 
 def test_what_comes_between_ping_and_return_is_kept_and_said_after_safe() -> None:
-    bench = Bench(CHAIN, [0, 1])
-    bench.hosts[0].on_cell(1)
-    bench.open()
+    bench = Bench([0, 1])
+    bench.move(0, 1)
     bench.pass_on("h0", "s1")
     assert kinds(bench.pass_on("s1", "s0")) == [Ping]
-    bench.hosts[1].co_broadcast(1)
+    bench.broadcast(1, 1)
     bench.pass_on("h1", "s1")
     assert bench.stations[1].buffer_sizes() == (1, 0)
     assert kinds(bench.pass_on("s0", "h0")) == [Ping]
@@ -125,21 +121,19 @@ def test_what_comes_between_ping_and_return_is_kept_and_said_after_safe() -> Non
 
 def test_what_the_host_delivers_and_says_after_return_is_said_again() -> None:
     """x is slower on the wire than the host's own next message over the new link."""
-    bench = Bench(CHAIN, [0, 0, 1])
-    bench.hosts[0].on_cell(1)
-    bench.open()
+    bench = Bench([0, 0, 1])
+    bench.move(0, 1)
     # Attach, Ping, Ping, Return, Return
-    for a, b in (("h0", "s1"), ("s1", "s0"), ("s0", "h0"), ("h0", "s0"), ("s0", "s1")):
-        bench.pass_on(a, b)
-    bench.hosts[1].co_broadcast(1)
+    bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
+    bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
     bench.pass_on("s0", "h0")  # x, delivered; still on the wire to s1
-    bench.hosts[0].co_broadcast(2)
+    bench.broadcast(0, 2)
     bench.pass_on("h0", "s0")  # taken by the old station, and still on the wire
     assert bench.stable[0].unsent == {} and bench.delivered(0) == [(1, 0), (0, 0)]
     bench.pass_on("s1", "h0")  # Safe
     assert bench.stable[0].via == (0, 1)
-    bench.hosts[0].co_broadcast(3)
+    bench.broadcast(0, 3)
     assert bench.pass_on("h0", "s1") == [Moved(2), App(1, 0, 1), App(0, 0, 2), App(0, 1, 3)]
     assert bench.stable[0].via == (1,)
     bench.settle()
@@ -147,9 +141,8 @@ def test_what_the_host_delivers_and_says_after_return_is_said_again() -> None:
 
 
 def test_the_return_of_an_earlier_ping_does_not_count() -> None:
-    bench = Bench(CHAIN, [0, 1])
-    bench.hosts[0].on_cell(1)
-    bench.open()
+    bench = Bench([0, 1])
+    bench.move(0, 1)
     bench.pass_on("h0", "s1")
     (ping,) = bench.pass_on("s1", "s0")
     bench.pass_on("s0", "h0")
@@ -165,9 +158,8 @@ def test_the_return_of_an_earlier_ping_does_not_count() -> None:
 
 
 def test_a_host_that_turns_back_stays() -> None:
-    bench = Bench(CHAIN, [0, 1])
-    bench.hosts[0].on_cell(1)
-    bench.open()
+    bench = Bench([0, 1])
+    bench.move(0, 1)
     bench.pass_on("h0", "s1")
     bench.resets_arrive = False
     bench.hosts[0].on_cell(0)
@@ -177,12 +169,11 @@ def test_a_host_that_turns_back_stays() -> None:
 
 
 def test_the_old_link_lost_before_return_is_a_gap_after_closed() -> None:
-    bench = Bench(CHAIN, [0, 1, 0])
-    bench.hosts[2].co_broadcast(1)
+    bench = Bench([0, 1, 0])
+    bench.broadcast(2, 1)
     bench.pass_on("h2", "s0")
     bench.pass_on("s0", "h0")  # delivered by h0, not at s1 yet
-    bench.hosts[0].on_cell(1)
-    bench.open()
+    bench.move(0, 1)
     bench.pass_on("h0", "s1")
     bench.links["h0", "s0"][0].breaks("retransmissions")
     assert bench.pass_on("h0", "s1") == [Reenter(2)]
@@ -196,9 +187,8 @@ def test_the_old_link_lost_before_return_is_a_gap_after_closed() -> None:
 
 
 def test_the_wait_is_limited() -> None:
-    bench = Bench(CHAIN, [0, 1], handoff_wait_s=2.0)
-    bench.hosts[0].on_cell(1)
-    bench.open()
+    bench = Bench([0, 1], handoff_wait_s=2.0)
+    bench.move(0, 1)
     bench.pass_on("h0", "s1")
     bench.wait(1.9)
     assert bench.pass_on("h0", "s1") == []
@@ -209,11 +199,9 @@ def test_the_wait_is_limited() -> None:
 
 
 def test_safe_counts_though_the_old_link_is_lost_by_then() -> None:
-    bench = Bench(CHAIN, [0, 1])
-    bench.hosts[0].on_cell(1)
-    bench.open()
-    for a, b in (("h0", "s1"), ("s1", "s0"), ("s0", "h0"), ("h0", "s0"), ("s0", "s1")):
-        bench.pass_on(a, b)
+    bench = Bench([0, 1])
+    bench.move(0, 1)
+    bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
     bench.links["h0", "s0"][0].breaks("reset")
     bench.settle()
     assert "gap" not in bench.upcalls(0) and bench.hosts[0].settled()
@@ -221,28 +209,26 @@ def test_safe_counts_though_the_old_link_is_lost_by_then() -> None:
 
 def test_what_was_before_the_link_never_comes() -> None:
     """m reaches s0 before h2 joins there, and s1 after h2 has asked for a link."""
-    bench = Bench(CHAIN, [0, 0, 0])
+    bench = Bench([0, 0, 0])
     bench.hosts[2].leave()
     bench.settle()
-    bench.hosts[1].co_broadcast(1)
+    bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")  # m; on the wire to s1 for long
     bench.hosts[2].join()
     bench.open()
-    bench.pass_on("h2", "s0")
-    bench.pass_on("s0", "h2")
+    bench.pass_along("h2", "s0", "h2")
     assert bench.upcalls(2)[-1] == "joined"
-    bench.hosts[2].on_cell(1)
-    bench.open()
+    bench.move(2, 1)
     bench.pass_on("h2", "s1")  # Ping leaves s1 before m is there
     bench.settle()
     assert bench.delivered(2) == [] and bench.hosts[2].settled()
 
 
 def test_a_crash_keeps_own_messages_and_what_was_seen() -> None:
-    bench = Bench(CHAIN, [0, 2])
-    bench.hosts[1].co_broadcast(1)
+    bench = Bench([0, 2])
+    bench.broadcast(1, 1)
     bench.settle()
-    bench.hosts[0].co_broadcast(1)
+    bench.broadcast(0, 1)
     bench.crash(0)
     bench.recover(0, 2)
     bench.settle()
@@ -252,12 +238,10 @@ def test_a_crash_keeps_own_messages_and_what_was_seen() -> None:
 
 
 def test_a_host_that_moved_and_crashed_is_known_from_both_stations() -> None:
-    bench = Bench(CHAIN, [0, 0, 2])
-    bench.hosts[0].on_cell(1)
-    bench.open()
-    for a, b in (("h0", "s1"), ("s1", "s0"), ("s0", "h0"), ("h0", "s0"), ("s0", "s1")):
-        bench.pass_on(a, b)
-    bench.hosts[1].co_broadcast(1)
+    bench = Bench([0, 0, 2])
+    bench.move(0, 1)
+    bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
+    bench.broadcast(1, 1)
     bench.pass_on("h1", "s0")
     bench.pass_on("s0", "h0")  # x: still on the wire
     bench.pass_on("s1", "h0")  # Safe; x is said again, and that is lost in the crash
@@ -270,9 +254,8 @@ def test_a_host_that_moved_and_crashed_is_known_from_both_stations() -> None:
 
 
 def test_an_attach_of_a_session_left_behind_is_refused() -> None:
-    bench = Bench(CHAIN, [0, 1])
-    bench.hosts[0].on_cell(1)
-    bench.open()
+    bench = Bench([0, 1])
+    bench.move(0, 1)
     late = bench.links["h0", "s1"]
     del bench.links["h0", "s1"], bench.links["s1", "h0"]
     attach = late[0].sent.popleft()
@@ -285,10 +268,10 @@ def test_an_attach_of_a_session_left_behind_is_refused() -> None:
 
 
 def test_leaving_waits_for_own_messages_and_ends_the_connection() -> None:
-    bench = Bench(CHAIN, [0, 1])
-    bench.hosts[0].co_broadcast(1)
+    bench = Bench([0, 1])
+    bench.broadcast(0, 1)
     assert bench.hosts[0].leave() and bench.stable[0].status is Status.MEMBER
-    assert bench.hosts[0].co_broadcast(1) is None
+    assert bench.broadcast(0, 1) is None
     bench.pass_on("h0", "s0")
     assert bench.stable[0].status is Status.LEAVING and bench.upcalls(0)[-1] == "left"
     bench.settle()
@@ -300,7 +283,7 @@ def test_leaving_waits_for_own_messages_and_ends_the_connection() -> None:
 
 
 def test_a_host_asks_whether_a_silent_station_is_there() -> None:
-    bench = Bench(CHAIN, [0, 1], silence_s=3.0)
+    bench = Bench([0, 1], silence_s=3.0)
     bench.stations[0].on_closed(bench.links["h0", "s0"][1], "retransmissions")
     bench.links["h0", "s0"][1].abort()
     bench.wait(3.1)
@@ -311,7 +294,7 @@ def test_a_host_asks_whether_a_silent_station_is_there() -> None:
 
 
 def test_a_refused_connection_is_asked_for_again() -> None:
-    bench = Bench(CHAIN, [0, 1], reconnect_s=0.25)
+    bench = Bench([0, 1], reconnect_s=0.25)
     bench.hosts[0].on_cell(1)
     here, _ = bench.links["h0", "s1"]
     here.breaks("refused")

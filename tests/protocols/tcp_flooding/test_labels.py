@@ -1,11 +1,11 @@
 """The rules R1 to R13 stand in the code where they act, in its headers, and in the document."""
 
 import re
-from pathlib import Path
+
+from tests.conftest import ROOT
 
 from .mutants import MUTANTS
 
-ROOT = Path(__file__).parents[3]
 PROTOCOL = ROOT / "mobilenet" / "protocols" / "tcp_flooding"
 TEXT = (ROOT / "docs" / "protocols" / "tcp-flooding.md").read_text(encoding="utf-8")
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in sorted(PROTOCOL.glob("*.py"))}

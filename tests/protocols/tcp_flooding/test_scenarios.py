@@ -10,11 +10,11 @@ import pytest
 from mobilenet.scenario import Scenario
 from mobilenet.swarm import scenes
 from mobilenet.verify.judge import overall
+from tests.conftest import SCENARIOS
 
 from .judged import measured
 from .mutants import MUTANTS, hunt
 
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
 RARE = {
     "stale_return",
     "one_via",

@@ -116,7 +116,7 @@ def test_routes_are_the_trees_walked_from_each_root(n: int) -> None:
     assert routes(n) == walked
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from([2, 3, 4, 8, 13]), st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([100, 200, 1500]))
 def test_the_printed_form_is_safe(n: int, seed: int, each: int, mtu: int) -> None:
     world = play(n, seed, each, kind=PrintedCausalBroadcast, mtu_bytes=mtu)
@@ -174,7 +174,7 @@ def test_the_example_of_the_paper(kind: type, options: dict[str, str]) -> None:
     assert four.takes(6, from_six[1]) == [(5, [(0, 0), (2, 1), (2, 2)])]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from([2, 3, 4, 5, 8, 13, 16]), st.integers(1, 6), st.sampled_from([150, 1500]), st.integers(0, 2**32))
 def test_message_by_message_the_fast_one_does_what_is_printed(n: int, each: int, mtu: int, seed: int) -> None:
     """Step by step, in any order of arrival: the same packets of the same size to the same children, the same

@@ -51,7 +51,7 @@ def workload(n: int, messages: int, latest: float) -> tuple[str, str]:
     return f"workload.messages={messages}", f"workload.instants={{kind: uniform, latest: {latest}}}"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(crashes([2, 3, 4, 7, 8, 13, 16, 32]), st.integers(1, 3), st.sampled_from(BUNDLES), st.integers(0, 1000))
 def test_best_effort(where: tuple[int, str], messages: int, sizes: tuple[str, ...], seed: int) -> None:
     n, faults = where
@@ -60,7 +60,7 @@ def test_best_effort(where: tuple[int, str], messages: int, sizes: tuple[str, ..
     assert not play(n, "best_effort", faults, f"seed={seed}", *parameters, *workload(n, messages, 8)).wrong
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     crashes([2, 3, 4, 7, 8, 13, 16]),
     st.sampled_from(["reliable", "all_to_all"]),
@@ -79,7 +79,7 @@ def test_reliable(
     assert not play(n, protocol, faults, detector, f"seed={seed}", *workload(n, messages, 8)).wrong
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(crashes([2, 4, 8, 16, 32]), st.integers(0, 1000))
 def test_disjoint_paths(where: tuple[int, str], seed: int) -> None:
     n, faults = where

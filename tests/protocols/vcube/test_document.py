@@ -1,11 +1,11 @@
 """The document of the VCube family names every mutant, every file, and the lines that the headers name."""
 
 import re
-from pathlib import Path
+
+from tests.conftest import ROOT
 
 from .mutants import MUTANTS
 
-ROOT = Path(__file__).parents[3]
 PROTOCOLS = ROOT / "mobilenet" / "protocols" / "vcube"
 TEXT = (ROOT / "docs" / "protocols" / "vcube.md").read_text(encoding="utf-8")
 

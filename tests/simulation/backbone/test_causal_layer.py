@@ -29,7 +29,7 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 11), messages=st.integers(1, 80))
 def test_broadcasts_come_before_what_was_sent_after_them_and_everything_once(
     kind: str, seed: int, n: int, messages: int

@@ -10,17 +10,15 @@ from mobilenet import api
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import estimated_events
+from tests.conftest import SCENARIOS
 
-ROOT = Path(__file__).parents[3]
 KINDS = ("vcube_best_effort", "vcube_reliable", "vcube_causal")
-DYNAMIC = ROOT / "scenarios" / "dynamic.yaml"
+DYNAMIC = SCENARIOS / "dynamic.yaml"
 CHAIN = "[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6]]"
 
 
 def played(place: Path, name: str, *overrides: str) -> api.Run:
-    done = api.run(
-        ROOT / "scenarios" / f"{name}.yaml", out=place / "run", overrides=["duration_s=20", "warmup_s=5", *overrides]
-    )
+    done = api.run(SCENARIOS / f"{name}.yaml", out=place / "run", overrides=["duration_s=20", "warmup_s=5", *overrides])
     assert done.verdict == "valid" and done.manifest["quiescent"], done.verdicts
     return done
 

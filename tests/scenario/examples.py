@@ -1,0 +1,18 @@
+"""The shipped plug-ins, and copies of them with an edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "scenarios"
+
+
+def edited(folder: Path, example: str, old: str, new: str) -> Path:
+    """The scenario of an example, such as `own_protocol/ring`, copied into that folder with its edited code."""
+    source = FOLDER / example
+    text = source.with_suffix(".py").read_text(encoding="utf-8")
+    assert old in text
+    (folder / f"{source.name}.py").write_text(text.replace(old, new, 1), encoding="utf-8")
+    scenario = folder / f"{source.name}.yaml"
+    scenario.write_text(source.with_suffix(".yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    return scenario
