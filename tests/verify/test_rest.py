@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from mobilenet import api
-from mobilenet.expected.rest import HIDDEN, LOST_ANYHOW, MOST_HEARTBEAT_SHARE, MOST_LOSS, rest
+from mobilenet.expected.capacity import MOST_HEARTBEAT_SHARE, MOST_LOSS
+from mobilenet.expected.radio_time import HIDDEN, LOST_ANYHOW
+from mobilenet.expected.rest import rest
 from mobilenet.expected.wired_time import on_wires_s
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
