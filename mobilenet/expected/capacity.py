@@ -47,9 +47,8 @@ MOST_HEARTBEAT_SHARE = -log(1 - LOST_ANYHOW) / (2 * HIDDEN)
 MOST_CONTROL_SHARE = 1.0
 # of a cell's time for what hosts acknowledge while others broadcast: so much of it is theirs when copies are sent again
 MOST_ACK_SHARE = 0.25
-MOST_RESEND_SHARE = (
-    0.5  # of a station's time: with more, two that do not hear each other silence the hosts between them
-)
+# of a station's time for copies sent again: with more, two that do not hear each other silence the hosts between them
+MOST_RESEND_SHARE = 0.5
 MOST_TIMEOUT_SHARE = 0.5  # of a cell's or a wire's time if all hosts send a segment again at each timeout of TCP
 MOST_WIRE_SHARE = 0.25  # with acknowledgements half of its time: a message waits for half of another on average (M/D/1)
 MOST_QUEUE_SHARE = 0.5  # of the time between copies: a copy waits for half of another on average (M/D/1)

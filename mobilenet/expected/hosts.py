@@ -158,6 +158,7 @@ def _silence(scenario: Scenario) -> Iterator[str]:
         if not workload.messages:
             expected = hosts * max(0.0, scenario.duration_s - members_s) * workload.broadcasts_per_host_per_s
         expected *= _share_up(scenario, hosts) * _share_untouched(scenario, hosts) * _share_placed(scenario)
+        expected *= _share_joining(scenario, hosts)
     if hosts is not None and expected < FEW_BROADCASTS:
         yield f"about {expected:.2g} broadcasts are expected from members in all, so it may be that none is delivered"
     if scenario.most_loss == 1:
@@ -186,6 +187,20 @@ def _share_up(scenario: Scenario, hosts: int) -> float:
     down = outages(scenario.faults, scenario.seed, hosts, end_ns)
     lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
     return max(0.0, 1 - lost_ns / max(1, hosts * end_ns))
+
+
+def _share_joining(scenario: Scenario, hosts: int) -> float:
+    """Of all hosts, those that are up for as long as a join takes, before they crash again or the end comes."""
+    joins_ns = ns(joins_after_s(scenario))
+    up_since_ns, joining = dict.fromkeys(range(hosts), 0), set()
+    for outage in outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)):
+        if outage.host is None:
+            continue  # one of a cell's hosts, at regular moments
+        if outage.at_ns - up_since_ns[outage.host] >= joins_ns:
+            joining.add(outage.host)
+        up_since_ns[outage.host] = outage.at_ns + outage.lasts_ns
+    last_ns = ns(scenario.duration_s) - joins_ns
+    return sum(host in joining or since <= last_ns for host, since in up_since_ns.items()) / max(1, hosts)
 
 
 def _share_untouched(scenario: Scenario, hosts: int) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import ceil, sqrt
 
 from mobilenet.clock import SECOND, ns
+from mobilenet.network.radio.links import cell_m
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.world.faults import outages
 
@@ -44,6 +45,18 @@ def crowd(scenario: Scenario, hosts: int) -> int:
     if getattr(scenario.hosts.mobility, "area", None) is not None:
         return hosts
     return min(hosts, 3 * ceil(hosts / scenario.station_count))
+
+
+def comes_per_s(scenario: Scenario, hosts: int) -> float:
+    """How often a host comes to a station, or leaves for good, of all hosts: who walks changes cells about as often as
+    it walks the radius of one; who left joins again, and who crashed recovers.
+    """
+    speed_mps: float = getattr(scenario.hosts.mobility, "speed_limit_mps", 0.0)
+    churn, crashes = scenario.churn, len(outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)))
+    listed = 0 if churn is None else len(churn.changes)
+    leaves_per_s = 0.0 if churn is None else churn.leave_rate_per_host_per_min / 60
+    each_per_s = speed_mps / cell_m(scenario.wireless) + 2 * leaves_per_s
+    return hosts * each_per_s + (listed + crashes) / scenario.duration_s
 
 
 def are_away_while_up(scenario: Scenario) -> bool:

@@ -22,7 +22,15 @@ from typing import Any, NamedTuple
 
 from mobilenet.expected import windows
 from mobilenet.expected.capacity import MOST_LOSS, overload, resends
-from mobilenet.expected.load import all_messages, are_away_while_up, at_most, crowd, messages_per_s, missed
+from mobilenet.expected.load import (
+    all_messages,
+    are_away_while_up,
+    at_most,
+    comes_per_s,
+    crowd,
+    messages_per_s,
+    missed,
+)
 from mobilenet.expected.radio_time import (
     LOST_UNDER_LOAD,
     NEVER_S,
@@ -37,7 +45,7 @@ from mobilenet.expected.radio_time import (
     over_tcp_s,
     tries,
 )
-from mobilenet.expected.wired_time import HEADERS_BYTES, answer_s, longest_way, on_wires_s
+from mobilenet.expected.wired_time import HEADERS_BYTES, answer_s, longest_way, on_wires_s, segments
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S, TIMEOUT_S
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
@@ -49,6 +57,7 @@ LEAST_SPREAD = 0.2  # of an interval's factors: with equal intervals two hidden 
 FEWEST_RETRANSMISSIONS = 4
 LEAST_SILENCE = 0.7  # of silence_s, from one probe of a host over TCP to the next
 MOST_PROBED = 3.0  # hosts that wait for an answer: at one moment in twenty none of them does, and the run is at rest
+SLOW_START = 4  # segments at the beginning, at most (RFC 5681)
 PAST_BYTES = 12  # of each host, in the first message to one over TCP
 MOST_AGAIN = 0.5  # probability that hidden terminals collide at all attempts of the MAC: 20 timeouts are enough
 
@@ -92,49 +101,70 @@ def _objections(scenario: Scenario) -> Iterator[str]:
         yield "somebody cuts a link, and what was sent over it is lost"
     if cuts and (not resends(scenario) or scenario.stations.backbone.kind != "tree"):
         yield "somebody cuts a link, and others wait for what it holds"
-    if scenario.stations.backbone.detects and scenario.station_count > 2:
-        wire = scenario.stations.backbone
-        round_s = (wire.test_interval_s or TEST_INTERVAL_S) + (wire.timeout_s or TIMEOUT_S)
-        if answer_s(scenario) > round_s:
-            yield (
-                f"the answer to a test takes {answer_s(scenario):g} s over these wires, and stations are tested again"
-                f" after {round_s:g} s, so they suspect each other in each round, and broadcasts begin anew"
-            )
+    yield from _suspicions(scenario)
     if scenario.all_hosts is None:
         yield "how many hosts there are is known only when their tracks are read"
 
 
+def _suspicions(scenario: Scenario) -> Iterator[str]:
+    """Two stations have no tree between them that a suspicion could change."""
+    wire = scenario.stations.backbone
+    if wire.detects and scenario.station_count > 2:
+        round_s = (wire.test_interval_s or TEST_INTERVAL_S) + (wire.timeout_s or TIMEOUT_S)
+        if answer_s(scenario) > round_s:
+            yield (
+                f"the answer to a test takes {answer_s(scenario):.3g} s over these wires, and stations are tested again"
+                f" after {round_s:.3g} s, so they suspect each other in each round, and broadcasts begin anew"
+            )
+
+
 def _unfit(protocol: Any, scenario: Scenario) -> Iterator[str]:
     """Numbers of the protocol with which it need not come to rest."""
-    if not resends(scenario):
-        wires_s, tries = on_wires_s(scenario, 0), protocol.tcp.max_retransmissions
-        if wires_s > protocol.handoff_wait_s:
-            yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
-        if tries < FEWEST_RETRANSMISSIONS:
-            yield f"tcp.max_retransmissions is {tries}, so connections end without need"
-        if protocol.tcp.connect_timeout_s < protocol.tcp.rto_initial_s:
-            yield (
-                f"tcp.connect_timeout_s is {protocol.tcp.connect_timeout_s:g} s, less than tcp.rto_initial_s,"
-                f" {protocol.tcp.rto_initial_s:g} s, so a connection whose first segment is lost is not set up"
-            )
-        probed = (scenario.all_hosts or 0) * protocol.tcp.delayed_ack_s / (LEAST_SILENCE * protocol.silence_s)
-        if probed > MOST_PROBED:
-            yield (
-                f"silence_s is {protocol.silence_s:g} s, so at each moment about {probed:.2g} hosts wait for the answer"
-                " to a probe"
-            )
-        in_cell, queue_frames = crowd(scenario, scenario.all_hosts or 0), scenario.wireless.queue_frames
-        if queue_frames < in_cell:
-            yield (
-                f"wireless.queue_frames is {queue_frames} and a cell may have {in_cell} hosts that get a segment each,"
-                " so some of a message's are dropped again and again"
-            )
-        if (again := collide_again(scenario)) > MOST_AGAIN:
-            yield (
-                "two segments of nodes that do not hear each other collide at each attempt of the MAC with a"
-                f" probability of up to {again:.2g} (wireless.retry_limit), and again at each timeout of TCP"
-            )
-        return
+    return _unfit_to_resend(protocol, scenario) if resends(scenario) else _unfit_over_connections(protocol, scenario)
+
+
+def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
+    hosts, wires_s, again = scenario.all_hosts or 0, on_wires_s(scenario, 0), protocol.tcp.max_retransmissions
+    if wires_s > protocol.handoff_wait_s:
+        yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
+    if again < FEWEST_RETRANSMISSIONS:
+        yield f"tcp.max_retransmissions is {again}, so connections end without need"
+    if protocol.tcp.connect_timeout_s < protocol.tcp.rto_initial_s:
+        yield (
+            f"tcp.connect_timeout_s is {protocol.tcp.connect_timeout_s:g} s, less than tcp.rto_initial_s,"
+            f" {protocol.tcp.rto_initial_s:g} s, so a connection whose first segment is lost is not set up"
+        )
+    probed = hosts * protocol.tcp.delayed_ack_s / (LEAST_SILENCE * protocol.silence_s)
+    if probed > MOST_PROBED:
+        yield (
+            f"silence_s is {protocol.silence_s:g} s, so at each moment about {probed:.2g} hosts wait for the answer"
+            " to a probe"
+        )
+    queue_frames, at_once = scenario.wireless.queue_frames, _queued_at_once(scenario, hosts)
+    if queue_frames < at_once:
+        yield (
+            f"wireless.queue_frames is {queue_frames}, and {at_once} segments may come at once, so some"
+            " are dropped again and again"
+        )
+    if (collide := collide_again(scenario)) > MOST_AGAIN:
+        yield (
+            "two segments of nodes that do not hear each other collide at each attempt of the MAC with a"
+            f" probability of up to {collide:.2g} (wireless.retry_limit), and again at each timeout of TCP"
+        )
+
+
+def _queued_at_once(scenario: Scenario, hosts: int) -> int:
+    """How many segments a station queues at once: one for each host of the fullest cell. If copies follow each other
+    more slowly than the radio sends them, those for one host: a message, or what slow start begins with.
+    """
+    tcp, in_cell = scenario.protocol.tcp, crowd(scenario, hosts)
+    of_one = segments(tcp, scenario.workload.payload_bytes)
+    if scenario.protocol.spacing_ms / 1e3 < over_tcp_s(scenario):
+        return max(of_one, in_cell)
+    return max(of_one, min(in_cell, tcp.initial_window_segments or SLOW_START))
+
+
+def _unfit_to_resend(protocol: Any, scenario: Scenario) -> Iterator[str]:
     low, high = protocol.resend_jitter_low, protocol.resend_jitter_high
     again_s, asked_s = protocol.resend_first_s * high, protocol.control_interval_s * high
     queue_frames = scenario.wireless.queue_frames
@@ -199,7 +229,8 @@ def _over_vcube_s(scenario: Scenario, hosts: int) -> float:
     if window is None:
         return 0.0
     per_s, in_cell = windows.of_fullest_cell_per_s(scenario, hosts), crowd(scenario, hosts)
-    waiting = window.most_waiting(per_s, at_most(per_s * scenario.duration_s) + len(scenario.workload.messages))
+    burst = len(scenario.workload.messages)
+    waiting = max(burst, window.most_waiting(per_s, burst + at_most(per_s * scenario.duration_s)))
     return window.takes_s(waiting + in_cell * declaration_of(scenario.protocol).settling.broadcasts)
 
 
@@ -216,7 +247,9 @@ def _over_connections(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
     of_one = in_all if scenario.workload.messages else at_most(scenario.duration_s * per_s / max(1, hosts))
     up = max(away, radio.most_waiting(per_s / max(1, hosts), of_one))
     down = max(away, radio.most_waiting(per_s, in_all))
-    between = max(away, wire.most_waiting(per_s, in_all)) if scenario.station_count > 1 else 0
+    asked_per_s = comes_per_s(scenario, hosts) * declaration_of(scenario.protocol).settling.messages
+    offered = in_all + at_most(scenario.duration_s * asked_per_s)
+    between = max(away, wire.most_waiting(per_s + asked_per_s, offered)) if scenario.station_count > 1 else 0
     rounds_s = radio.takes_s(up) + radio.takes_s(down) + wire.takes_s(between)
     in_air = 2 * max(up, down, between) * crowd(scenario, hosts)  # each with TCP's acknowledgement
     talk_s = _talk_s(scenario, protocol.tcp, radio, hosts) + _talk_on_wires_s(scenario, wire)

@@ -15,10 +15,9 @@ from __future__ import annotations
 from math import ceil, log, log2
 from typing import Any, NamedTuple
 
-from mobilenet.expected.load import at_most, crowd, messages_per_s
+from mobilenet.expected.load import at_most, comes_per_s, crowd, messages_per_s
 from mobilenet.expected.radio_time import UNHEARD_IS_RARER_THAN, arrives, copies, copy_s, lost, unicast_s
 from mobilenet.expected.wired_time import HEADERS_BYTES, longest_way, message_s, segment_bytes
-from mobilenet.network.radio.links import cell_m
 from mobilenet.scenario.mobile import Scenario
 
 MOST_SERVED = 0.75  # of the time: what a window lasts is a mean, and a quarter is left for what that does not know
@@ -124,9 +123,5 @@ def over_vcube(scenario: Scenario) -> Window | None:
 
 
 def of_fullest_cell_per_s(scenario: Scenario, hosts: int) -> float:
-    """What the station of the fullest cell broadcasts: the messages of its hosts, and for each that comes a request.
-    Who walks changes cells about as often as it walks the radius of one.
-    """
-    share = crowd(scenario, hosts) / max(1, hosts)
-    comes_per_s = getattr(scenario.hosts.mobility, "speed_limit_mps", 0.0) / cell_m(scenario.wireless)
-    return share * (messages_per_s(scenario, hosts) + hosts * comes_per_s)
+    """What the station of the fullest cell broadcasts: the messages of its hosts, and for each that comes a request."""
+    return crowd(scenario, hosts) / max(1, hosts) * (messages_per_s(scenario, hosts) + comes_per_s(scenario, hosts))

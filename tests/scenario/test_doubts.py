@@ -83,6 +83,13 @@ def test_where_hosts_join_in_time(backbone: dict[str, Any], interventions: list[
     assert not [line for line in of_two_stations(backbone, interventions=interventions) if "join" in line]
 
 
+@pytest.mark.parametrize(("mean_s", "announced"), [(0.05, True), (5.0, False)])
+def test_hosts_that_crash_before_they_have_joined(mean_s: float, announced: bool) -> None:
+    crashes = {"schedule": "random", "rate_per_host_per_min": 10 / mean_s, "mean_duration_s": mean_s}
+    lines = of_two_stations({"delay_ms": 1500}, faults=crashes, workload={"interval_s": 1})
+    assert any("broadcasts are expected from members" in line for line in lines) == announced
+
+
 def test_a_join_over_tcp_needs_no_other_station() -> None:
     slow = {"delay_ms": 60_000}
     assert not [line for line in of_two_stations(slow, protocol={"name": "tcp_flooding"}) if "to join" in line]
