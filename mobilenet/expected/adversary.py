@@ -14,7 +14,8 @@ from mobilenet.clock import ns
 from mobilenet.expected.expectations import Expected
 from mobilenet.expected.hosts import measures, of_protocol
 from mobilenet.expected.plans import conduct_of
-from mobilenet.expected.rest import Rest, heard_every_s, says_nothing_of_rest
+from mobilenet.expected.radio_time import heard_every_s
+from mobilenet.expected.rest import Rest, says_nothing_of_rest
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.run_source import AdversarySchedule
 

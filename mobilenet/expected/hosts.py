@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mobilenet.clock import ns
+from mobilenet.clock import SECOND, ns
 from mobilenet.expected.expectations import Expected
 from mobilenet.expected.plans import expected_of, stations_m
 from mobilenet.expected.rest import Rest, rest, surely_heard_every_s
+from mobilenet.expected.switches import switches
+from mobilenet.expected.wired_time import joins_after_s
 from mobilenet.network.radio.links import cell_m
 from mobilenet.network.wired.tree import links
 from mobilenet.scenario.datagrams import Datagrams
@@ -145,16 +147,38 @@ def _silence(scenario: Scenario) -> Iterator[str]:
         yield "hosts may walk where no station reaches them (hosts.mobility.area), and deliver nothing there"
     if isinstance(scenario.hosts.mobility, OwnMobility):
         yield "hosts may walk where no station reaches them (hosts.mobility.class), and deliver nothing there"
-    spread_s = getattr(scenario.protocol, "first_join_spread_s", 0.0)
-    expected = float(sum(message.at_s >= spread_s for message in workload.messages))
+    members_s = _members_after_s(scenario)
+    if members_s >= scenario.duration_s:
+        yield (
+            f"hosts may need {members_s:.4g} s to join, and the active part is over after {scenario.duration_s:g} s, so"
+            " it may be that nothing is delivered"
+        )
+    expected = float(sum(message.at_s >= members_s for message in workload.messages))
     if hosts is not None:
         if not workload.messages:
-            expected = hosts * max(0.0, scenario.duration_s - spread_s) * workload.broadcasts_per_host_per_s
+            expected = hosts * max(0.0, scenario.duration_s - members_s) * workload.broadcasts_per_host_per_s
         expected *= _share_up(scenario, hosts) * _share_untouched(scenario, hosts) * _share_placed(scenario)
+        expected *= _share_joining(scenario, hosts)
     if hosts is not None and expected < FEW_BROADCASTS:
         yield f"about {expected:.2g} broadcasts are expected from members in all, so it may be that none is delivered"
     if scenario.most_loss == 1:
         yield "all receptions are lost (loss: 1), so it may be that nothing is delivered"
+
+
+def _members_after_s(scenario: Scenario) -> float:
+    """When all hosts that are there from the beginning may have joined: stations that have to answer first do so over
+    wires, and not over links that are cut before they have.
+    """
+    spread_s, joins_s = getattr(scenario.protocol, "first_join_spread_s", 0.0), joins_after_s(scenario)
+    held_s = 0.0
+    if joins_s:
+        planned = switches(scenario)
+        for place, one in enumerate(planned):
+            if one.event == "cut" and one.at_ns / SECOND < held_s + spread_s + joins_s:
+                ends = (one.station, one.other)
+                mended = (m.at_ns for m in planned[place:] if m.event == "mend" and (m.station, m.other) == ends)
+                held_s = max(held_s, next(mended) / SECOND)
+    return held_s + spread_s + joins_s
 
 
 def _share_up(scenario: Scenario, hosts: int) -> float:
@@ -163,6 +187,20 @@ def _share_up(scenario: Scenario, hosts: int) -> float:
     down = outages(scenario.faults, scenario.seed, hosts, end_ns)
     lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
     return max(0.0, 1 - lost_ns / max(1, hosts * end_ns))
+
+
+def _share_joining(scenario: Scenario, hosts: int) -> float:
+    """Of all hosts, those that are up for as long as a join takes, before they crash again or the end comes."""
+    joins_ns = ns(joins_after_s(scenario))
+    up_since_ns, joining = dict.fromkeys(range(hosts), 0), set()
+    for outage in outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)):
+        if outage.host is None:
+            continue  # one of a cell's hosts, at regular moments
+        if outage.at_ns - up_since_ns[outage.host] >= joins_ns:
+            joining.add(outage.host)
+        up_since_ns[outage.host] = outage.at_ns + outage.lasts_ns
+    last_ns = ns(scenario.duration_s) - joins_ns
+    return sum(host in joining or since <= last_ns for host, since in up_since_ns.items()) / max(1, hosts)
 
 
 def _share_untouched(scenario: Scenario, hosts: int) -> float:

@@ -1,4 +1,5 @@
-"""How long the wires between stations take at most until all hosts are served, after the active part of a run.
+"""How long the wires between stations take at most until all hosts are served, after the active part of a run, and at
+least until one joins.
 
 Model     how many messages a host needs one after the other, its protocol declares; how far each goes, the links say
 Units     seconds
@@ -7,6 +8,9 @@ Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
+
+from math import ceil
+from typing import Any
 
 from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.tree import links
@@ -23,29 +27,76 @@ def on_wires_s(scenario: Scenario, left: int) -> float:
     longest way one after the other, and at each station wait for those of all hosts. As wires are not overloaded, what
     one was cut for is sent within as long as it was cut.
     """
-    wire, needs, hosts = scenario.stations.backbone, declaration_of(scenario.protocol).settling, scenario.all_hosts or 0
-    hops = _longest_way(scenario)
-    bits = 8 * (scenario.workload.payload_bytes + HEADERS_BYTES + wire.header_bytes)
+    needs, hosts = declaration_of(scenario.protocol).settling, scenario.all_hosts or 0
     held_s = scenario.duration_s if any(isinstance(one, Cut) for one in scenario.interventions) else 0.0
-    one_s = (wire.delay_ms + wire.waits_ms) / 1e3 + bits / (wire.bandwidth_mbps * 1e6)
-    all_s = hosts * (needs.messages + needs.backlogs * left) * bits / (wire.bandwidth_mbps * 1e6)
-    return hops * (needs.messages * one_s + all_s) + held_s
+    all_s = hosts * (needs.messages + needs.backlogs * left) * bits_s(scenario)
+    return longest_way(scenario) * (needs.messages * message_s(scenario) + all_s) + held_s
 
 
-def _longest_way(scenario: Scenario) -> int:
+def message_s(scenario: Scenario) -> float:
+    """A message over one link, with how long a station keeps it for others to come."""
+    wire = scenario.stations.backbone
+    return (wire.delay_ms + wire.waits_ms) / 1e3 + bits_s(scenario)
+
+
+def answer_s(scenario: Scenario) -> float:
+    """A test of the failure detector from one station to any other, and the answer."""
+    wire = scenario.stations.backbone
+    return 2 * _ways(scenario)[1] * (wire.delay_ms / 1e3 + bits_s(scenario))
+
+
+def bits_s(scenario: Scenario) -> float:
+    """The time that a message takes of a wire's; over TCP, all of its segments."""
+    wire, protocol, payload_bytes = scenario.stations.backbone, scenario.protocol, scenario.workload.payload_bytes
+    around = 1
+    if "connections" in declaration_of(protocol).needs:
+        around = segments(getattr(protocol, "wired_tcp", None) or protocol.tcp, payload_bytes)
+    return 8 * (payload_bytes + HEADERS_BYTES + around * wire.header_bytes) / (wire.bandwidth_mbps * 1e6)
+
+
+def segment_bytes(tcp: Any) -> int:
+    """The longest segment: it fits into the window."""
+    return int(min(tcp.mss_bytes, tcp.window_bytes or tcp.mss_bytes))
+
+
+def segments(tcp: Any, payload_bytes: int) -> int:
+    """Of a message."""
+    return ceil((payload_bytes + HEADERS_BYTES) / segment_bytes(tcp))
+
+
+def joins_after_s(scenario: Scenario) -> float:
+    """How long it takes at least until a host has joined, if all stations have to answer first: to the farthest one
+    and back, from the station from which that is the shortest way.
+    """
+    takes = declaration_of(scenario.protocol).takes.get("join", ())
+    if not any(who == "wired" for who, *_ in takes):
+        return 0.0
+    wire = scenario.stations.backbone
+    one_s = wire.delay_ms / 1e3 + 8 * wire.header_bytes / (wire.bandwidth_mbps * 1e6)
+    return 2 * one_s * _ways(scenario)[0]
+
+
+def longest_way(scenario: Scenario) -> int:
     """Links that a message between two stations takes at most. Over VCube it goes through a station of each dimension,
     and is acknowledged the same way.
     """
+    apart, count = _ways(scenario)[1], scenario.station_count
+    return apart if scenario.stations.backbone.kind == "tree" else apart * 2 * (count - 1).bit_length()
+
+
+def _ways(scenario: Scenario) -> tuple[int, int]:
+    """How many links the farthest station is away: at least, from the one in the middle, and at most."""
     backbone, count = scenario.stations.backbone, scenario.station_count
     positions_m = station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist()
     edges = links(backbone, positions_m)
-    apart = min(1, count - 1)  # all with all
-    if edges is not None:
-        near = adjacency(edges, count)
-        far, _ = _farthest(near, 0)
-        ways = [_farthest(near, one)[1] for one in (0, far)]
-        apart = ways[1] if backbone.kind == "tree" else 2 * ways[0]  # by way of station 0
-    return apart if backbone.kind == "tree" else apart * 2 * (count - 1).bit_length()
+    if edges is None:
+        return min(1, count - 1), min(1, count - 1)  # all with all
+    near = adjacency(edges, count)
+    far, some_way = _farthest(near, 0)
+    if backbone.kind == "tree":
+        across = _farthest(near, far)[1]
+        return (across + 1) // 2, across
+    return (some_way + 1) // 2, 2 * some_way  # by way of station 0
 
 
 def _farthest(near: list[list[int]], start: int) -> tuple[int, int]:

@@ -26,6 +26,7 @@ class Settling(NamedTuple):
     exchanges: int  # with a station: what the host repeats until it is answered
     messages: int  # from one station to another
     backlogs: int  # of these, such as carry all that the host has missed
+    broadcasts: int = 0  # of these, such as go to all stations
 
 
 class Declaration:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mobilenet import api
 from mobilenet.expected.hosts import doubts
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.given import given_scenario
@@ -44,3 +46,55 @@ def test_a_plain_scenario_leaves_no_doubt() -> None:
 )
 def test_broadcasts_of_hosts_that_are_no_members_are_not_expected(changes: dict[str, Any]) -> None:
     assert any("broadcasts are expected from members" in line for line in told(**changes))
+
+
+TWO_STATIONS = {"shape": "points", "points_m": [[0, 0], [200, 0]]}
+CUT = {"at_s": 0, "do": "cut", "link": ["s0", "s1"]}
+
+
+def of_two_stations(backbone: dict[str, Any], **changes: Any) -> list[str]:
+    return told(stations={"layout": TWO_STATIONS, "backbone": backbone}, **changes)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "interventions"),
+    [
+        ({"delay_ms": 60_000}, []),
+        ({"delay_ms": 30_000}, []),
+        ({"kind": "vcube_causal", "delay_ms": 30_000}, []),
+        ({}, [CUT]),
+        ({}, [CUT, CUT | {"at_s": 59, "do": "mend"}]),
+    ],
+)
+def test_where_hosts_cannot_join_before_the_end(backbone: dict[str, Any], interventions: list[Any]) -> None:
+    doubts_told = of_two_stations(backbone, interventions=interventions)
+    assert any("s to join, and the active part is over after 60 s" in line for line in doubts_told)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "interventions"),
+    [
+        ({"delay_ms": 2000}, []),
+        ({}, [CUT | {"at_s": 20}]),  # they have joined by then
+        ({}, [CUT, CUT | {"at_s": 20, "do": "mend"}]),  # they join then
+    ],
+)
+def test_where_hosts_join_in_time(backbone: dict[str, Any], interventions: list[Any]) -> None:
+    assert not [line for line in of_two_stations(backbone, interventions=interventions) if "join" in line]
+
+
+@pytest.mark.parametrize(("mean_s", "announced"), [(0.05, True), (5.0, False)])
+def test_hosts_that_crash_before_they_have_joined(mean_s: float, announced: bool) -> None:
+    crashes = {"schedule": "random", "rate_per_host_per_min": 10 / mean_s, "mean_duration_s": mean_s}
+    lines = of_two_stations({"delay_ms": 1500}, faults=crashes, workload={"interval_s": 1})
+    assert any("broadcasts are expected from members" in line for line in lines) == announced
+
+
+def test_a_join_over_tcp_needs_no_other_station() -> None:
+    slow = {"delay_ms": 60_000}
+    assert not [line for line in of_two_stations(slow, protocol={"name": "tcp_flooding"}) if "to join" in line]
+
+
+def test_a_run_in_which_nobody_joins_is_unknown_as_announced(tmp_path: Path) -> None:
+    scenario = given_scenario(PLAIN | {"stations": {"layout": TWO_STATIONS}, "interventions": [CUT], "drain_s": 200})
+    assert api.run(scenario, out=tmp_path / "run").verdict == "unknown"
