@@ -153,6 +153,12 @@ def _silence(scenario: Scenario) -> Iterator[str]:
             f"hosts may need {members_s:.4g} s to join, and the active part is over after {scenario.duration_s:g} s, so"
             " it may be that nothing is delivered"
         )
+    attachment, joins_s = scenario.hosts.attachment, joins_after_s(scenario)
+    if attachment.error_m > attachment.nearer_m and joins_s > attachment.tick_ms / 1000:
+        yield (
+            f"hosts misjudge their place (hosts.attachment.error_m: {attachment.error_m:g}), so they may change cells"
+            f" at each tick, and need {joins_s:.4g} s to join, so it may be that nothing is delivered"
+        )
     expected = float(sum(message.at_s >= members_s for message in workload.messages))
     if hosts is not None:
         if not workload.messages:

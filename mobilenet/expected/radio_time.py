@@ -7,7 +7,7 @@ Source    ours: docs/validation/trust.md
 
 from __future__ import annotations
 
-from math import ceil, log, pi, sqrt
+from math import ceil, inf, log, log1p, pi, sqrt
 
 from mobilenet.clock import SECOND
 from mobilenet.expected.wired_time import HEADERS_BYTES, segment_bytes, segments
@@ -31,9 +31,11 @@ def arrives(scenario: Scenario) -> float:
 
 def copies(crowd: int, chance: float) -> float:
     """How many copies of a message it takes on average until the try of each host of the crowd has succeeded: the
-    longest of so many geometric numbers.
+    longest of so many geometric numbers; infinite, where none succeeds.
     """
-    return 1 + (1 + log(max(1, crowd))) / -log(1 - chance)
+    if chance <= 0:
+        return inf
+    return 1 + (1 + log(max(1, crowd))) / -log1p(-chance)
 
 
 def airtime_ns(scenario: Scenario) -> int:
@@ -105,20 +107,20 @@ def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = LOST_ANY
     arrives_both_ways = ((1 - loss) * (1 - lost_anyhow)) ** 2
     if arrives_both_ways == 0:
         return NEVER_S
-    return heartbeat_s * ceil(log(UNHEARD_IS_RARER_THAN) / log(1 - arrives_both_ways))
+    return heartbeat_s * ceil(log(UNHEARD_IS_RARER_THAN) / log1p(-arrives_both_ways))
 
 
 def tries(rounds: int, crowd: int, chance: float) -> float:
     """How many tries so many rounds take together at most, but for one time in a million, if a round is over when
     the try of each host of the crowd has succeeded.
 
-    The longest of `crowd` geometric numbers is at most log(crowd) / -log(1 - chance) more than one of them. That N
+    The longest of `crowd` geometric numbers is at most log(crowd) / -log1p(-chance) more than one of them. That N
     tries of one host succeed less than a share a of the time has a probability of exp(-N KL(a, chance)) at most
     (Chernoff and Hoeffding).
     """
     if not rounds:
         return 0.0
-    for_all = rounds * ceil(log(max(1, crowd)) / -log(1 - chance))
+    for_all = rounds * ceil(log(max(1, crowd)) / -log1p(-chance))
     of_one = rounds / chance
     while of_one * _divergence(rounds / of_one, chance) < -log(UNHEARD_IS_RARER_THAN):
         of_one *= 1.05

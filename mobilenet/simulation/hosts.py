@@ -105,6 +105,10 @@ class HostNode(Node):
 
     def crash(self) -> None:
         self._record("crash")
+        self.end()
+
+    def end(self) -> None:
+        """This life is over, by a crash or because the host is gone for good."""
         self._lose_volatile()
         self.halt()
         self._context.medium.drop_out(self.transceiver)

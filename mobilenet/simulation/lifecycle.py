@@ -173,9 +173,7 @@ class Lifecycle:
 
     def _vanish(self, node: HostNode) -> None:
         self._gone.add(node.me)
-        node.halt()
-        self._medium.drop_out(node.transceiver)
-        node.protocol = None
+        node.end()
         self._movement.disappear(node.me)
 
     def _fail(self, outage: Outage) -> None:

@@ -47,6 +47,9 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
         told, found = derived(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
+    if strangers := sorted(set(manifest["promises"]) - set(promised["promises"]) - set(BOUNDS)):
+        what = f"promises.{strangers[0]} is {_short(manifest['promises'][strangers[0]])}"
+        raise RunError(f"{directory / 'manifest.json'}: damaged: {what}, and nothing that scenario.yaml makes has it")
     manifest["promises"] |= {name: value for name, value in promised["promises"].items() if name in BOUNDS}
     wrong = [(name, _at(manifest, name), value) for name, value in _leaves("", promised)]
     wrong += [(name, manifest[name], value) for name, value in told.items() if name in manifest]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mobilenet import api
+from mobilenet.expected.by_kind import declared
 from mobilenet.expected.hosts import doubts
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.given import given_scenario
@@ -46,6 +47,20 @@ def test_a_plain_scenario_leaves_no_doubt() -> None:
 )
 def test_broadcasts_of_hosts_that_are_no_members_are_not_expected(changes: dict[str, Any]) -> None:
     assert any("broadcasts are expected from members" in line for line in told(**changes))
+
+
+@pytest.mark.parametrize("loss", [1, 0.999999999, 0.5])
+def test_where_nearly_all_is_lost_nothing_is_promised(loss: float) -> None:
+    scenario = given_scenario(PLAIN | {"wireless": {"loss": loss}})
+    assert declared(scenario)["promises"]["rest_within_s"] is None
+
+
+def test_hosts_that_misjudge_their_place_may_never_join() -> None:
+    stations = {"layout": {"shape": "points", "points_m": [[0, 0], [110, 0]]}, "backbone": {"delay_ms": 400}}
+    for error_m, is_named in ((0, False), (100, True)):
+        attachment = {"error_m": error_m, "hysteresis_m": 0, "tick_ms": 10}
+        found = told(stations=stations, hosts=PLAIN["hosts"] | {"attachment": attachment})
+        assert any("misjudge their place" in line for line in found) == is_named
 
 
 TWO_STATIONS = {"shape": "points", "points_m": [[0, 0], [200, 0]]}

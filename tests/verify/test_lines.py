@@ -273,6 +273,11 @@ def a_station_said_that_a_host_expired(copy: Copy) -> None:
     one_action_more(copy, '{"do": "expired", "host": 1}')
 
 
+@edit("names host 99", "flood")
+def a_host_that_is_not_there_expired(copy: Copy) -> None:
+    one_action_more(copy, '{"do": "expired", "host": 99}')
+
+
 @edit("to leave, and it is out", "reports")
 def a_host_that_is_not_a_member_is_asked_to_leave(copy: Copy) -> None:
     changed(copy, "ev", "join", ev="leave")
@@ -292,6 +297,42 @@ def a_station_had_not_settled_at_last(copy: Copy) -> None:
 @edit("and samples have", "reports")
 def a_buffer_was_not_empty_at_last(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "kept", "size": 55}')
+
+
+@edit("and samples have None", "flood")
+def a_buffer_was_never_sampled(copy: Copy) -> None:
+    one_action_more(copy, '{"do": "buffer", "name": "held", "size": 55}')
+
+
+@edit("all stations say at last that they do not serve h0", "reports")
+def no_station_serves_a_member(copy: Copy) -> None:
+    for station in ("s0", "s1", "s2"):
+        place = max(row for row, node in enumerate(copy.lines.node) if node == station)
+        one_action_more(copy, '{"do": "serves", "host": 0, "value": false}', place)
+
+
+@edit("1 frames are told to be dropped", "flood")
+def a_frame_was_dropped_that_is_not_counted(copy: Copy) -> None:
+    """Each frame has a tag, and a timer becomes the news of one."""
+    for action in ("send", "broadcast"):
+        changed(copy, "do", action, tag=5)
+    *_, (row, told) = lines_with(copy, "ev", "timer")
+    copy.lines.line[row] = json.dumps({"ev": "dropped", "t": told["t"], "tag": 5})
+
+
+@edit("lines of refused", "flood")
+def a_broadcast_was_refused_that_was_made(copy: Copy) -> None:
+    told = [json.loads(line).get("ev") for line in copy.lines.line]
+    row = next(
+        row
+        for row, event in enumerate(told)
+        if event == "broadcast" and (copy.lines.node[row], copy.lines.time_ns[row]) in made(copy)
+    )
+    one_action_more(copy, '{"do": "refuse"}', row + 1)
+
+
+def made(copy: Copy) -> set[tuple[str, int]]:
+    return {(copy.events.node[row], copy.events.time_ns[row]) for row in copy.rows("broadcast")}
 
 
 def one_action_more(copy: Copy, line: str, place: int | None = None) -> None:

@@ -93,6 +93,14 @@ def test_bounds_of_another_version_are_replaced_by_those_of_the_scenario(
     assert verify_run(copy.path) == verify_run(runs[network])
 
 
+def test_a_manifest_with_a_promise_that_the_scenario_does_not_make(runs: dict[str, Path], tmp_path: Path) -> None:
+    copy = Copy(runs["radio"], tmp_path / "edited")
+    copy.manifest["promises"]["delivers_to_all"] = False
+    copy.save()
+    with pytest.raises(RunError, match=r"damaged: promises\.delivers_to_all is False"):
+        verify_run(copy.path)
+
+
 SCENARIOS: dict[str, Callable[[str], str]] = {
     "a weaker T": lambda text: text.replace("expiry_s: ", "expiry_s: 0.0"),
     "cut in the middle": lambda text: text[: len(text) // 2],

@@ -181,7 +181,55 @@ protocol: {command: [python3, flood.py], promises: fifo}
 workload: {interval_s: 2}
 record: {programs: true, messages: true}
 """
+TAKES_THE_SECOND = """
+seed: 1
+duration_s: 4
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+hosts: {count: 1, mobility: {model: static}}
+protocol: {command: [python3, second.py], promises: best_effort}
+workload: {arrivals: explicit, messages: [{host: h0, at_s: 2}, {host: h0, at_s: 2}, {host: h0, at_s: 3}]}
+record: {programs: true}
+"""
+OUT_AT_THE_END = """
+seed: 1
+duration_s: 10
+drain_s: 20
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+hosts: {mobility: {model: tracks, file: gone.csv, leave_before_end_s: 1}}
+protocol: {command: [python3, second.py], promises: best_effort}
+workload: {interval_s: 2}
+record: {programs: true}
+"""
+FAR_AWAY = """
+seed: 1
+duration_s: 10
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+hosts: {mobility: {model: tracks, file: far.csv, leave_before_end_s: 1}}
+protocol: {command: [python3, flood.py], promises: fifo}
+workload: {arrivals: explicit, messages: [{host: h0, at_s: 5}, {host: h0, at_s: 6}]}
+record: {programs: true}
+"""
+SECOND = """
+import json, sys
+told, member = 0, False
+for line in sys.stdin:
+    event, does = json.loads(line), []
+    if event["ev"] == "join" and not member:
+        member = True
+        timer = {"do": "timer", "name": "late", "after_ns": 9_000_000_000}
+        does = [{"do": "joined", "session": 1, "station": 0}, timer]
+    elif event["ev"] == "leave":
+        does = [{"do": "out", "value": True}]
+    elif event["ev"] == "broadcast":
+        told += 1
+        does = [{"do": "refuse"} if told == 1 or not member else {"do": "deliver", "id": event["id"]}]
+    for action in (*does, {"do": "done"}):
+        print(json.dumps(action), flush=True)
+"""
 RUNS = {
+    "a program that refuses a broadcast and takes the next of that nanosecond": (TAKES_THE_SECOND, (1,)),
+    "a program that is out at the end of its track, with a timer to come": (OUT_AT_THE_END, (1,)),
+    "a host of a track that is never in coverage": (FAR_AWAY, (1,)),
     "an rbuffer that holds messages in both of its lanes": (IN_BOTH_LANES, (50,)),
     "programs whose messages VCube wraps on the wires": (PROGRAMS_OVER_VCUBE, (1,)),
     "messages that take far longer than the tests of a detector": (LONG_MESSAGES, (1,)),
@@ -205,6 +253,11 @@ def files(folder: Path) -> None:
     collection = {"type": "FeatureCollection", "crs": None}
     feature = {"type": "Feature", "properties": {}, "geometry": WALL}
     (folder / "walls.geojson").write_text(json.dumps({**collection, "features": [feature]}))
+    (folder / "second.py").write_text(SECOND)
+    tracks = {"gone": [(0, 10, 5), (1, 20, 20)], "far": [(0, 10, 10), (1, 5000, 3)]}
+    for name, walkers in tracks.items():
+        rows = [f"{t},v{host},{x},0" for host, x, last in walkers for t in range(last + 1)]
+        (folder / f"{name}.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
     rows = [f"{t},w{host},{10 * host},{t}" for host in range(5) for t in range(3, 20)]
     (folder / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
 

@@ -29,7 +29,7 @@ class Rules:
 
     __slots__ = ("difs_ns", "eifs_ns", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns", "windows")
 
-    def __init__(self, mode: Mode, eifs: bool = True, queue_frames: int = 100, retry_limit: int = 7) -> None:
+    def __init__(self, mode: Mode, eifs: bool, queue_frames: int, retry_limit: int) -> None:
         self.slot_ns = mode.slot_ns
         self.sifs_ns = mode.sifs_ns
         self.difs_ns = mode.difs_ns

@@ -34,6 +34,7 @@ from mobilenet.verify.lines.told import told_problem
 PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
 SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}  # action: event
 TOLD = ("recover", "suspect", "trust")  # of both
+MEANWHILE = ("sent", "dropped")  # while the answer takes effect
 What = tuple[str, int, str, str]  # node, time, event, of what
 
 
@@ -58,7 +59,8 @@ def lines_problem(
     times, node, text = lines.numbers("time_ns"), lines.coded("node"), lines.coded("line")
     end_ns = round(manifest["simulated_s"] * 1e9)
     odd = (times < 0) | (times > end_ns) | (np.diff(times, prepend=times[:1]) < 0)
-    odd |= ~node.among({*_nodes(manifest, events)}) | (lines.numbers("life") < 1)
+    names = _nodes(manifest, events, plan)
+    odd |= ~node.among(names) | (lines.numbers("life") < 1)
     objects = [_object(word) for word in text.words]
     odd |= text.mapped([each is None for each in objects], nothing=True).astype(bool)
     if odd.any():
@@ -78,8 +80,9 @@ def lines_problem(
         known.add(what)
     return (
         _answers_problem(lines, text.mapped([each == DONE for each in objects], nothing=False))
-        or _lives_problem(rows, events, manifest)
+        or _lives_problem(rows, events, names)
         or _events_problem(rows, events)
+        or _stranger_problem(rows, names)
         or reported_problem(rows, events, Table.of(samples), manifest)
         or sent_problem(rows, counters, manifest, plan)
         or told_problem(rows, events, manifest, plan)
@@ -106,7 +109,7 @@ def _answers_problem(lines: Table, done: np.ndarray) -> str | None:
     return None if ended[-1] else f"lines: the answer of {lines['node'][-1]} at the end has no `done`"
 
 
-def _lives_problem(rows: list[Line], events: Table, manifest: dict[str, Any]) -> str | None:
+def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | None:
     crashes, recoveries = (_times(events, event) for event in ("crash", "recover"))
     lives: dict[str, int] = {}
     for row, line in enumerate(rows):
@@ -123,7 +126,7 @@ def _lives_problem(rows: list[Line], events: Table, manifest: dict[str, Any]) ->
                 f" {line.life}, and by lines and events it has begun {life} and crashed at"
                 f" {', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5]) or 'no time'}"
             )
-    needed = {name for name in _nodes(manifest, events) if name[0] != "h"} | set(recoveries)
+    needed = {name for name in nodes if name[0] != "h"} | set(recoveries)
     for name in sorted(needed):
         if lives.get(name, 0) != 1 + len(recoveries.get(name, [])):
             return (
@@ -140,41 +143,42 @@ def _times(events: Table, event: str) -> dict[str, list[int]]:
     return found
 
 
+def _stranger_problem(rows: list[Line], names: set[str]) -> str | None:
+    for row, line in enumerate(rows):
+        host = line.object.get("host")
+        if line.said and host is not None and f"h{host}" not in names:
+            return f"lines: row {row}: {line.node} names host {host}, which is not one of this run"
+    return None
+
+
 def _events_problem(rows: list[Line], events: Table) -> str | None:
-    told, offered = Counter(_told(rows)), Counter[What]()
-    kinds = {*SAYS.values(), *TOLD, "broadcast", "refused"}
-    chosen = events.coded("event").rows(*kinds)
+    told = Counter(_told(rows))
+    chosen = events.coded("event").rows(*SAYS.values(), *TOLD, "broadcast", "refused")
     names = ("time_ns", "node", "event", "message", "station", "session", "detail")
     noted = Counter(_noted(zip(*(events.picked(name, chosen) for name in names), strict=True)))
-    for what, by in ((told, 1), (noted, -1)):  # a host may refuse to broadcast
-        for node, at_ns, event, about in list(what):
-            if event in ("broadcast", "refused"):
-                offered[node, at_ns, "broadcast", ""] += by * what[node, at_ns, event, about]
-            if event == "refused" or event == "broadcast" and by == 1 and (node, at_ns, event, about) not in noted:
-                del what[node, at_ns, event, about]
-    wrong = (told - noted) + (noted - told) + offered + Counter({key: -by for key, by in offered.items()})
-    for node, at_ns, event, about in sorted(wrong, key=lambda one: one[1]):
-        key = node, at_ns, event, about
-        return (
-            f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, and {noted[key]} events"
-            if about or not offered[key]
-            else f"lines: {node} is told of {'more' if offered[key] > 0 else 'fewer'} broadcasts at"
-            f" {at_ns / 1e9:.6f} s than there are, refused ones included"
-        )
+    for key in sorted((told - noted) + (noted - told), key=lambda one: one[1]):
+        node, at_ns, event, about = key
+        return f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, and {noted[key]} events"
     return None
 
 
 def _told(rows: Iterable[Line]) -> Iterator[What]:
-    """What lines say that happened."""
+    """What lines say that happened. A broadcast is refused by the answer to it, or to what was told meanwhile."""
+    offered: dict[str, What] = {}
     for at_ns, node, _, said, line in rows:
-        kind = line.get("do" if said else "ev")
-        if said and kind in SAYS:
+        kind = line["do" if said else "ev"]
+        if not said and kind not in MEANWHILE and node in offered:
+            yield offered.pop(node)
+        if said and kind == "refuse" and node in offered:
+            offered[node] = node, at_ns, "refused", ""
+        elif said and kind in SAYS:
             about = _name(node, line["id"]) if "id" in line else f"{line.get('session')} {line.get('station')}"
             yield node, at_ns, SAYS[kind], about
         elif not said and kind in TOLD:
             yield node, at_ns, kind, f"p{line['process']}" if "process" in line else ""
         elif not said and kind == "broadcast":
-            yield node, at_ns, kind, _name(node, line.get("id"))
+            offered[node] = node, at_ns, kind, _name(node, line.get("id"))
+    yield from offered.values()
 
 
 def _noted(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
@@ -197,11 +201,13 @@ def _name(node: str, message: Any) -> str:
     return f"{'p' if node[0] == 'p' else 'h'}{message[0]}:{message[1]}" if is_pair else str(message)
 
 
-def _nodes(manifest: dict[str, Any], events: Table) -> set[str]:
+def _nodes(manifest: dict[str, Any], events: Table, plan: Expected | ProcessPlan | None) -> set[str]:
+    """All that can have lines. Of imported hosts only the scenario knows how many there are."""
     if "processes" in manifest:
         return {f"p{number}" for number in range(manifest["processes"])}
     hosts = {word for word in events.coded("node").words if word[:1] == "h"}
-    hosts |= {f"h{number}" for number in range(manifest["hosts"] or 0)}
+    planned = len(plan.hosts) if isinstance(plan, Expected) and plan.hosts is not None else 0
+    hosts |= {f"h{number}" for number in range(manifest["hosts"] or planned)}
     return hosts | {f"s{number}" for number in range(manifest["stations"])}
 
 

@@ -4,10 +4,11 @@ Checks    `session_opened` of a member and the `session_confirmed` that ends it 
           `expired` is an expire
           hosts are told `join` while they are out, and `leave` while they are not
           no more `sent` and `dropped` of a tag are told than frames with this tag were asked for in that life
-          at the end, buffers hold what was said last, and in a run at rest all hosts and stations have settled
+          at the end, buffers hold what was said last; in a run at rest all hosts and stations have settled, and each
+          member is served by a station
 Model     membership outlives a crash; `out`, buffers, `settled` and tags do not. A host is out if it says so, or, as
-          long as it says nothing of it, if it is not a member. What a host that is not a member at the end may have
-          said last is not checked: it may be gone
+          long as it says nothing of it, if it is not a member. What a host has said last is not checked if it says
+          something of being out, or is not a member at the end: it may be gone
 Source    ours: docs/guide/programs.md
 """
 
@@ -37,6 +38,7 @@ class _Node:
         """A new life."""
         self.out: bool | None = None
         self.settled = True
+        self.serves: dict[str, bool] = {}
         self.sizes: dict[str, int] = {}
         self.tags: Counter[str] = Counter()  # frames asked for, less those that it was told of
 
@@ -81,6 +83,8 @@ def _reports(line: Any, node: _Node) -> Iterator[Report]:
         yield line.at_ns, line.node, "expire", f"h{what['host']}"
     elif action == "out":
         node.out = what["value"]
+    elif action == "serves":
+        node.serves[f"h{what['host']}"] = what["value"]
     elif action == "settled":
         node.settled = what["value"]
     elif action == "buffer":
@@ -120,11 +124,14 @@ def _end_problems(nodes: dict[str, _Node], events: Table, samples: Table, manife
     is_down = dict(zip(events.picked("node", lasting), events.picked("event", lasting), strict=True))
     columns = (samples[name] for name in ("node", "quantity", "value"))
     last = {(node, quantity): value for node, quantity, value in zip(*columns, strict=True)}
+    stations = [node for name, node in nodes.items() if name[0] == "s"]
     for name, node in nodes.items():
-        if is_down.get(name) == "crash" or name[0] == "h" and not node.member:
+        if is_down.get(name) == "crash" or name[0] == "h" and (not node.member or node.out is not None):
             continue
         if manifest["quiescent"] and not node.settled and name[0] != "p":
             yield f"lines: {name} says at last that it has not settled, and the run is at rest"
+        if manifest["quiescent"] and name[0] == "h" and not any(one.serves.get(name, True) for one in stations):
+            yield f"lines: all stations say at last that they do not serve {name}, and the run is at rest"
         for quantity, size in node.sizes.items():
-            if last.get((name, quantity)) not in (None, size):
-                yield f"lines: {name} says {size} of {quantity} at last, and samples have {last[name, quantity]:g}"
+            if last.get((name, quantity)) != size:
+                yield f"lines: {name} says {size} of {quantity} at last, and samples have {last.get((name, quantity))}"

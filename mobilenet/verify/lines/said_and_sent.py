@@ -40,7 +40,7 @@ def sent_problem(
             found[role, name] += number
             found[role, "bytes"] += size * (name == "sent")
             found[role, "payload"] += payload * (name == "sent")
-        elif not line.said and what.get("ev") in ("receive", "wire", "start"):
+        elif not line.said and what.get("ev") in ("receive", "wire", "start", "dropped"):
             found[role, f"{what['ev']} told"] += 1
     try:
         of_processes = "processes" in manifest
@@ -99,6 +99,9 @@ def _of_hosts(
             f"lines: {told} frames are told of, counters.json has {radio['received']} received,"
             f" {radio['addressed']['received']} of them by who they are for"
         )
+    dropped = found["h", "dropped told"] + found["s", "dropped told"]
+    if dropped > radio["queue_drops"]:
+        yield f"lines: {dropped} frames are told to be dropped, and counters.json has {radio['queue_drops']}"
     said, told = found["s", "wire"], found["s", "wire told"]
     if told > said or quiescent and not wired.get("lost") and told != said:
         yield f"lines: {told} messages from other stations are told of, and {said} were sent"

@@ -3,7 +3,7 @@
 Checks    a timer that is told was set in the same life, has not been told since, and was not cancelled. It comes when
           it was due or, with `between_ns`, within what was asked for
           a timer that was due before a later line of its life, or before the end of the run, has been told, unless
-          its node crashed first
+          its node crashed first, or has said that it is out
 Model     setting a timer that runs moves it. A host that is no member at the end may be gone, and its timers with it.
           Nobody plans the times of an adversary's schedule: there only the first check is asked, without when
 Units     integer nanoseconds
@@ -33,10 +33,13 @@ class Timers:
         self._running: dict[str, dict[str, Due]] = {}  # node -> name -> when it is due, in the present life
         self._latest: dict[str, list[tuple[int, str]]] = {}  # node -> heap of when each is due at the latest
         self._lives: dict[str, int] = {}
+        self._may_be_gone: set[str] = set()  # hosts that have said `out`: no event tells that they are gone
 
     def note_said(self, line: Any) -> None:
         what, running = line.object, self._running[line.node]
-        if what["do"] == "cancel":
+        if what["do"] == "out":
+            self._may_be_gone.add(line.node)
+        elif what["do"] == "cancel":
             running.pop(what["name"], None)
         elif what["do"] == "timer":
             after = what.get("between_ns") or [what["after_ns"]] * 2
@@ -67,7 +70,9 @@ class Timers:
         changes = kinds.rows("join", "leave")
         last = dict(zip(events.picked("node", changes), events.picked("event", changes), strict=True))
         for node, life in self._lives.items():
-            is_there = crashes[node] < life and (node[0] != "h" or last.get(node) == "join")
+            is_there = crashes[node] < life and (
+                node[0] != "h" or last.get(node) == "join" and node not in self._may_be_gone
+            )
             missed = self._missed(node, end_ns) if is_there else None
             if missed is not None:
                 return f"lines: {node} is never told of timer {missed}, and the run ends at {end_ns / 1e9:.6f} s"

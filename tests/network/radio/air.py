@@ -19,6 +19,8 @@ from mobilenet.network.radio.phy import MODES, Mode
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.network.radio.unit_disk import UnitDisk
 
+RULES = {"queue_frames": 100, "retry_limit": 7}
+
 
 class Datagram(NamedTuple):
     name: str
@@ -138,7 +140,7 @@ class Air:
         """A node at (x_m, y_m) that draws these back-offs, or from `stream`."""
         transceiver = self._transceiver(x_m, y_m)
         script = stream or Script(*slots)
-        mac = Dcf(self.kernel, self.medium, transceiver, Rules(self.mode, self.eifs, **rules), script)
+        mac = Dcf(self.kernel, self.medium, transceiver, Rules(self.mode, self.eifs, **(RULES | rules)), script)
         if isinstance(script, Script):
             script.cw = self.mode.cw_min
         return self._placed(transceiver, mac)
