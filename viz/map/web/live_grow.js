@@ -138,11 +138,8 @@ Mobilenet.growMessages = (run) => {
     const [host, seq] = name.slice(1).split(":").map(Number);
     number.set(name, msg.count);
     of[msg.count] = new Map();
-    msg.time.push(t);
-    msg.host.push(host);
-    msg.number.push(seq);
-    msg.picked.push(1);
-    msg.before_unknown.push(-1); // who is told of deliveries as they come does not work out what they follow
+    // who is told of deliveries as they come does not work out what they follow
+    Mobilenet.append(msg, { time: t, host, number: seq, picked: 1, before_unknown: -1 });
     msg.count++;
     msg.total++;
   };

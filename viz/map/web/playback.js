@@ -61,8 +61,8 @@ Mobilenet.takesKey = (node, key) => {
 Mobilenet.keyboard = (app) => {
   const { clock } = app;
   const keys = {
-    " ": () => clock.toggle(),
-    k: () => clock.toggle(),
+    " ": clock.toggle,
+    k: clock.toggle,
     ArrowRight: (e) => clock.seek(clock.t + (e.shiftKey ? 10 : 1)),
     ArrowLeft: (e) => clock.seek(clock.t - (e.shiftKey ? 10 : 1)),
     ArrowUp: () => clock.faster(1),
@@ -81,7 +81,7 @@ Mobilenet.keyboard = (app) => {
     Home: () => clock.seek(0),
     End: () => clock.seek(app.run.now_s),
     f: () => app.follow(!app.following),
-    z: () => app.fit(),
+    z: app.fit,
     d: () => app.dark(),
     Escape: () => {
       if (!app.help(false) && app.selected) app.select(null);
