@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from mobilenet.viz.figures import run_figures, runs
+from mobilenet.viz.figures import run_figures
 from mobilenet.viz.style import Look
 
 import mobilenet
+from mobilenet.viz import style
 from tests.tools import copied, edited, invoke
 from tests.viz.overlap import legends_on_curves, overlapping
 
@@ -30,7 +31,7 @@ def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Checked:
         assert overlapping(figure) == [], target
         assert legends_on_curves(figure) == [], target
 
-    monkeypatch.setattr(runs, "save", look)
+    monkeypatch.setattr(style, "save", look)
 
     def draw(run: Path) -> list[Any]:
         both = [run_figures(run, tmp_path / str(captions), Look((".svg",), captions)) for captions in (True, False)]

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from mobilenet.viz.figures import frames as drawn_frames
-from mobilenet.viz.figures import run_figures, runs
+from mobilenet.viz.figures import run_figures
 from mobilenet.viz.figures.frames import _by_distance, read_frames
 from mobilenet.viz.figures.outcomes import REASONS
 from mobilenet.viz.map.data import document
@@ -20,6 +20,7 @@ from mobilenet.viz.style import Look
 
 import mobilenet
 from mobilenet.network.radio.frame import SINR_OUTCOMES
+from mobilenet.viz import style
 from tests.tools import copied
 from tests.viz.overlap import legends_on_curves, overlapping
 
@@ -112,7 +113,7 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[float]]:
             for group in figure.axes[0].containers:
                 found[group.get_label()] = [bar.get_width() for bar in group]
 
-    monkeypatch.setattr(runs, "save", look)
+    monkeypatch.setattr(style, "save", look)
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from mobilenet.viz.figures import studies, study_figures
+from mobilenet.viz.figures import study_figures
 from mobilenet.viz.report import draw
 from mobilenet.viz.style import Look
 from mobilenet.viz.words import meaning, with_interval
@@ -21,7 +21,7 @@ from mobilenet.viz.words import meaning, with_interval
 from mobilenet.metrics.registry import MOBILE
 from mobilenet.quoting import shown
 from mobilenet.studies.study import Result, compare_study
-from mobilenet.viz import comparison
+from mobilenet.viz import comparison, style
 from tests.tools import copied, edited, invoke, refused
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words
@@ -119,7 +119,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> LookedAt:
     """Has a function look at each figure, instead of saving it."""
 
     def set_look(look: Callable[[Any, Path], None]) -> None:
-        for module in (studies, comparison):
+        for module in (style, comparison):
             monkeypatch.setattr(module, "save", look)
 
     return set_look
