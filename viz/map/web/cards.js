@@ -1,5 +1,4 @@
 // Cards of a host and a station.
-"use strict";
 Mobilenet.cards = (app) => {
   const { run } = app,
     { el, row, link, action, heading, note, counted, duration, minus } = app.parts;

@@ -1,5 +1,4 @@
 // Small charts on canvases: steps over time, sessions, deliveries, delays.
-"use strict";
 Mobilenet.charts = (app) => {
   const { run } = app,
     { INK, QUIET, withAlpha, upTo, line, text } = Mobilenet;
@@ -114,8 +113,10 @@ Mobilenet.charts = (app) => {
         const x = (from / app.span()) * width,
           w = Math.max(0.5, ((to - from) / app.span()) * width);
         g.fillRect(x, 4, w, 16);
-        if (isServed)
-          label(g, [run.stationCalled(s), run.stationLabel(s)], x + 4, w - 6, Mobilenet.readable(app.colours[s], alpha));
+        if (isServed) {
+          const names = [run.stationCalled(s), run.stationLabel(s)];
+          label(g, names, x + 4, w - 6, Mobilenet.readable(app.colours[s], alpha));
+        }
       });
       now(g, t, 24, width);
       ends(g, 33, width);

@@ -1,5 +1,4 @@
 // Colours told apart by colour-blind eyes (after Okabe and Ito), and the shapes of marks.
-"use strict";
 Mobilenet.INK = "#22303c";
 Mobilenet.QUIET = "#7b868f";
 Mobilenet.PAPER = "#f8f7f3";

@@ -1,5 +1,4 @@
 // The document of a run, decoded: columns become typed arrays, moments become seconds.
-"use strict";
 const Mobilenet = {};
 Mobilenet.TYPES = {
   u8: Uint8Array,

@@ -1,5 +1,4 @@
 // Handoffs and other events: a line of a list, a card.
-"use strict";
 Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled }) => {
   const { run, clock } = app,
     { el, row, link, action, heading, note, duration } = app.parts;

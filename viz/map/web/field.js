@@ -1,6 +1,5 @@
 // The view (metres to pixels), two canvases over the map, and what moves: hosts, trails, links, broadcasts, the
 // chosen message.
-"use strict";
 Mobilenet.view = (map, origin) => {
   const R = 6371000,
     view = { point: null, scaleAt: null },

@@ -1,5 +1,4 @@
 // What stands still: uncovered ground, cells, walls, wires, heat, stations. Drawn anew only when the view changes.
-"use strict";
 Mobilenet.ground = (app) => {
   const { run, view } = app,
     { INK, withAlpha, ramp } = Mobilenet,

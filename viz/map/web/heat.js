@@ -1,5 +1,4 @@
 // The choice of a heat map, and what its colours mean.
-"use strict";
 Mobilenet.heat = (app) => {
   const { run, clock } = app,
     { el, note, symbol, duration, release, minus } = app.parts;

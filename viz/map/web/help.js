@@ -1,5 +1,4 @@
 // What is said beside the map: the keys, and a line that comes and goes.
-"use strict";
 Mobilenet.help = (app) => {
   const { run } = app,
     { el } = app.parts,

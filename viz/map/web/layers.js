@@ -1,5 +1,4 @@
 // What can be shown on the map, and what its marks mean.
-"use strict";
 Mobilenet.layers = (app) => {
   const { run } = app,
     { INK, HUES, withAlpha } = Mobilenet,

@@ -1,5 +1,4 @@
 // What one can do to a host or a station, and what it has in its head; for its card.
-"use strict";
 Mobilenet.liveCard = (app, kind, i) => {
   const { live, run } = app,
     { el, action, row, heading, link, note } = app.parts,

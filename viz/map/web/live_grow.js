@@ -1,5 +1,4 @@
 // The document of a run that goes on: its columns can grow.
-"use strict";
 // Columns that can grow, and places by moment instead of by host.
 Mobilenet.grow = (run) => {
   const { upTo } = Mobilenet,

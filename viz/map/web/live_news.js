@@ -1,5 +1,4 @@
 // What a state brings, added to the document: events, handoffs, deliveries, and a point of each curve.
-"use strict";
 // One more row of a table of columns.
 Mobilenet.append = (table, row) => {
   for (const [name, value] of Object.entries(row)) table[name].push(value);

@@ -1,5 +1,4 @@
 // What one can do to a run that goes on: step, touch, look back, keep, and ask what a touch did.
-"use strict";
 Mobilenet.livePanel = (app) => {
   const { run, clock, live } = app,
     { el, action, link, heading, note, keep, release } = app.parts;

@@ -1,5 +1,4 @@
 // The space-time diagram of the followed host's last seconds: a line for it and for each station that it hears of.
-"use strict";
 Mobilenet.liveSpace = (app) => {
   const { run, live } = app,
     { el } = app.parts,
@@ -117,9 +116,17 @@ Mobilenet.liveSpace = (app) => {
       line(g, x0, y0, x1, y1, colour, 1.2);
       g.fillStyle = colour;
       if (arrow.outcome === "received") head(x1, y1, x1 - x0, y1 - y0);
-      else for (const side of [3, -3]) line(g, x1 - side, y1 - 7, x1 + side, y1 - 1);
+      else {
+        g.beginPath();
+        for (const side of [3, -3]) {
+          g.moveTo(x1 - side, y1 - 7);
+          g.lineTo(x1 + side, y1 - 1);
+        }
+        g.stroke();
+      }
       if (!arrow.message && !/^ack|_ack$/i.test(arrow.kind) && x0 >= free) {
-        text(g, arrow.kind, x0 + 2, (y0 + y1) / 2 + 4, "left", colour, "9px");
+        g.font = "9px system-ui, sans-serif"; // in the middle of its line, as the names of nodes
+        g.fillText(arrow.kind, x0 + 2, (y0 + y1) / 2 + 4);
         free = x0 + g.measureText(arrow.kind).width + 6;
       }
     }

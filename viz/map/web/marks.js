@@ -1,5 +1,4 @@
 // Marks of events at their places, and the small charts beside the stations.
-"use strict";
 Mobilenet.LAYER_OF = {
   handoff: "handoffs",
   recovery: "handoffs",

@@ -1,5 +1,4 @@
 // The card of a message: who has it, who does not, and what it waits for there.
-"use strict";
 Mobilenet.messageCard = (app, m) => {
   const { run, clock } = app,
     msg = run.messages,

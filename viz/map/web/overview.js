@@ -1,5 +1,4 @@
 // The card of everybody: how many are where, and what happened last.
-"use strict";
 Mobilenet.overview = (app) => {
   const { run } = app,
     { el, heading, note, counted, keep } = app.parts,

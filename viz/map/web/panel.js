@@ -1,6 +1,5 @@
 // The panels at the sides: what run this is, layers and legend on the left; what happens, or the chosen card, on the
 // right.
-"use strict";
 Mobilenet.panels = (app) => {
   const { run, clock } = app,
     { el, link, counted, release, keyboard } = app.parts;

@@ -1,5 +1,4 @@
 // Building blocks of the cards. Whatever comes from a run enters the page as text, never as HTML.
-"use strict";
 Mobilenet.parts = () => {
   const attribute = (node, values) => {
     for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
@@ -91,5 +90,21 @@ Mobilenet.parts = () => {
       : s < 1
         ? (s * 1000).toFixed(s < 0.1 ? 1 : 0) + " ms"
         : s.toFixed(s < 10 ? 2 : 1) + " s";
-  return { el, icon, row, link, action, heading, note, symbol, counted, minus, duration, keyboard, release, onClick, keep };
+  return {
+    el,
+    icon,
+    row,
+    link,
+    action,
+    heading,
+    note,
+    symbol,
+    counted,
+    minus,
+    duration,
+    keyboard,
+    release,
+    onClick,
+    keep,
+  };
 };

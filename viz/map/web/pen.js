@@ -1,5 +1,4 @@
 // What is drawn on every canvas. A colour or a width that is left out stays what it was.
-"use strict";
 Mobilenet.circle = (g, x, y, r) => {
   g.beginPath();
   g.arc(x, y, r, 0, 7);

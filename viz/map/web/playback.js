@@ -1,5 +1,4 @@
 // The clock: play, pause, speed, seek, and the keyboard.
-"use strict";
 Mobilenet.SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32];
 Mobilenet.clock = (app) => {
   const { run } = app,

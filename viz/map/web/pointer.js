@@ -1,5 +1,4 @@
 // What is below the pointer: a host, an event, a station; a word about it, and a click chooses it.
-"use strict";
 Mobilenet.pointer = (app) => {
   const { run, map } = app,
     host = map.getContainer(),

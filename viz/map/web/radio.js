@@ -1,5 +1,4 @@
 // What the radio makes of places: walls, power and best station as small pictures, the link of a host.
-"use strict";
 Mobilenet.radio = (app) => {
   const { run, view } = app,
     { INK, withAlpha, upTo } = Mobilenet,

@@ -1,5 +1,4 @@
 // Everything together: one object `app`, one loop that draws when something has changed.
-"use strict";
 Mobilenet.start = (map, L) => {
   const run = Mobilenet.read(document.getElementById("mobilenet-data").textContent);
   if (run.live) Mobilenet.grow(run);

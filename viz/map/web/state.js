@@ -1,5 +1,4 @@
 // What each host is at a moment, and who has which message, both from the events alone.
-"use strict";
 Mobilenet.MEMBER = 1;
 Mobilenet.DOWN = 2;
 Mobilenet.HANDING = 4;

@@ -1,5 +1,4 @@
 // The bar at the bottom: buttons, speed, and the time line with its events, which is the slider, too.
-"use strict";
 Mobilenet.bar = (app) => {
   const { run, clock } = app,
     { el, icon, release, onClick } = app.parts,

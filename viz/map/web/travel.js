@@ -1,5 +1,4 @@
 // Where the watcher goes: to a moment, to somebody, to the whole field.
-"use strict";
 Mobilenet.travel = (app, panels) => {
   const { run, map, view } = app,
     host = map.getContainer(),
