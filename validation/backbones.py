@@ -20,17 +20,14 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 from mobilenet import api
 from mobilenet.papers.jobs import digest_of_code
-from validation.scenarios import ROOT, digest_of
+from validation.scenarios import ROOT, Row, digest_of, known, outcome
 
 RESULTS = ROOT / "runs" / "backbones.jsonl"
 SCENARIOS = ("dynamic", "faults")
 KINDS = ("vcube_best_effort", "vcube_reliable", "vcube_causal")
-Row = dict[str, Any]
-Key = tuple[str, str, int]  # scenario, kind, seed
 
 
 def run(scenario: str, kind: str, seed: int) -> Row:
@@ -38,27 +35,10 @@ def run(scenario: str, kind: str, seed: int) -> Row:
     with tempfile.TemporaryDirectory() as place:
         overrides = [f"stations.backbone.kind={kind}"]
         done = api.run(ROOT / "scenarios" / f"{scenario}.yaml", seed, Path(place, "run"), overrides=overrides)
-        return {
-            "verdict": done.verdict,
-            "why": next((f"{name}: {v.explanation}" for name, v in done.verdicts.items() if v.answer != "valid"), ""),
-            "quiescent": done.manifest["quiescent"],
-            "fingerprint": done.manifest["fingerprint"],
+        return outcome(done) | {
             "suspicions": done.counters["wired"].get("suspicions", 0),
-            "metrics": done.metrics,
             "cpu_s": round(time.process_time() - began, 2),
         }
-
-
-def known(code: str) -> dict[Key, Row]:
-    found: dict[Key, Row] = {}
-    for line in RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []:
-        try:
-            row = json.loads(line)
-        except ValueError:  # cut off when the process was killed
-            continue
-        if row["code"] == code:
-            found[row["scenario"], row["kind"], row["seed"]] = row
-    return found
 
 
 def digest() -> str:
@@ -94,7 +74,8 @@ def main() -> int:
     options = parser.parse_args()
     code = digest()
     wanted = [(s, k, seed) for seed in range(1, options.seeds + 1) for s in SCENARIOS for k in options.only or KINDS]
-    done = {key: row for key, row in known(code).items() if key in wanted}
+    found = {(row["scenario"], row["kind"], row["seed"]): row for row in known(RESULTS, code)}
+    done = {key: row for key, row in found.items() if key in wanted}
     todo = [key for key in wanted if key not in done]
     print(f"{len(done)} runs are known, {len(todo)} to go", flush=True)
     RESULTS.parent.mkdir(exist_ok=True)

@@ -19,7 +19,8 @@ import psutil
 
 from mobilenet.bench.simulator import lattice
 from tests.browser import Page
-from tests.interactive.conftest import ROOT, Server
+from tests.conftest import SCENARIOS
+from tests.interactive.conftest import Server
 from tests.interactive.test_window import APP, LIVE, Window
 
 WATCHED_S = 10.0
@@ -53,7 +54,7 @@ def cpu_s(processes: list[psutil.Process]) -> float:
 
 def measure(hosts: int, *changes: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder), str(ROOT / "scenarios" / "dynamic.yaml"), *changes)
+        server = Server(Path(folder), str(SCENARIOS / "dynamic.yaml"), *changes)
         try:
             with Page(1400, 860) as page:
                 window = Window(page, server)

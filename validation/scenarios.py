@@ -69,18 +69,33 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()[:16]
 
 
+def outcome(done: api.Run) -> Row:
+    return {
+        "verdict": done.verdict,
+        "why": next((f"{name}: {v.explanation}" for name, v in done.verdicts.items() if v.answer != "valid"), ""),
+        "quiescent": done.manifest["quiescent"],
+        "fingerprint": done.manifest["fingerprint"],
+        "metrics": done.metrics,
+    }
+
+
+def known(results: Path, code: str) -> Iterator[Row]:
+    """Rows of earlier runs of the same code."""
+    for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else []:
+        try:
+            row = json.loads(line)
+        except ValueError:  # cut off when the process was killed
+            continue
+        if row["code"] == code:
+            yield row
+
+
 def run(path: Path, seed: int) -> Row:
     """One run, judged; what the table and the assertions need of it. Its directory does not stay."""
     began = time.process_time()
     with tempfile.TemporaryDirectory() as place:
         done = api.run(path, seed, Path(place, "run"))
-        row = {
-            "verdict": done.verdict,
-            "why": next((f"{name}: {v.explanation}" for name, v in done.verdicts.items() if v.answer != "valid"), ""),
-            "quiescent": done.manifest["quiescent"],
-            "fingerprint": done.manifest["fingerprint"],
-            "metrics": done.metrics,
-        }
+        row = outcome(done)
         if path.stem == "faults":
             row["sbuffer_before_crashes"] = sbuffer_before_crashes(
                 read_columns(done.path, "samples"), Scenario.load(path)
@@ -106,21 +121,13 @@ def sbuffer_before_crashes(samples: dict[str, list[Any]], scenario: Scenario) ->
 
 def missing(paths: list[Path], seeds: int, code: str) -> tuple[dict[tuple[str, int], Row], list[tuple[Path, int, str]]]:
     """What is known already, and what has to be computed."""
-    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
-    known: dict[tuple[str, str, int], Row] = {}
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except ValueError:  # cut off when the process was killed
-            continue
-        if row["code"] == code:
-            known[row["scenario"], row["digest"], row["seed"]] = row
+    there = {(row["scenario"], row["digest"], row["seed"]): row for row in known(RESULTS, code)}
     done: dict[tuple[str, int], Row] = {}
     todo = []
     for path in paths:
         digest = digest_of(path)
         for seed in range(1, seeds + 1):
-            row = known.get((path.stem, digest, seed))
+            row = there.get((path.stem, digest, seed))
             if row is None:
                 todo.append((path, seed, digest))
             else:

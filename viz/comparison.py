@@ -25,10 +25,8 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 
 from .study_tables import StudyTables, study_tables
-from .style import COLOURS, LOOK, QUIET, Look, level_label, page, plain, save, unstable_mark
+from .style import COLOURS, LOOK, MARKS, QUIET, Look, level_label, page, percent, plain, save, unstable_mark
 from .words import meaning
-
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK) -> None:
@@ -55,7 +53,7 @@ def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK) ->
 def method(tables: StudyTables) -> str:
     """What the picture shows, in words."""
     comparison = tables.comparison or {}
-    sure = f"{tables.confidence:.0%}".replace("%", " %")
+    sure = percent(tables.confidence)
     counts = sorted({int(row["n"]) for row in tables.summary})
     n = f"{counts[0]} to {counts[-1]}" if counts[0] != counts[-1] else f"{counts[-1]}"
     margin = comparison.get("equivalence_margin")
@@ -129,6 +127,12 @@ def _shift(number: int, count: int) -> float:
     return (number - (count - 1) / 2) * 0.5 / max(1, count - 1) if count > 1 else 0.0
 
 
+def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | None = None) -> None:
+    """Those of level `number`, with their intervals."""
+    colour = COLOURS[number % len(COLOURS)]
+    axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=colour, capsize=3, markersize=5, label=label)
+
+
 def _means(
     axes: Any, rows: list[dict[str, str]], factor: str, levels: list[str], places: list[str], others: list[str]
 ) -> None:
@@ -137,16 +141,7 @@ def _means(
         x = [places.index(_place(row, others)) + _shift(number, len(levels)) for row in own]
         y = [float(row["mean"]) for row in own]
         errors = [max(0.0, float(row["high"]) - float(row["mean"])) if row["high"] else 0.0 for row in own]
-        axes.errorbar(
-            x,
-            y,
-            errors,
-            fmt=MARKS[number % len(MARKS)],
-            color=COLOURS[number % len(COLOURS)],
-            capsize=3,
-            markersize=5,
-            label=f"{factor.rpartition('.')[2]} {level_label(level)}",
-        )
+        _marks(axes, x, y, errors, number, f"{factor.rpartition('.')[2]} {level_label(level)}")
         for row in rows:
             if row[factor] == level and row["label"] == UNSTABLE:
                 place = places.index(_place(row, others)) + _shift(number, len(levels))
@@ -173,15 +168,7 @@ def _ratios(
         if any(finding.get(name) is None for name in ("ratio", "ratio_low", "ratio_high")):
             continue
         spread = [[finding["ratio"] - finding["ratio_low"]], [finding["ratio_high"] - finding["ratio"]]]
-        axes.errorbar(
-            [x],
-            [finding["ratio"]],
-            spread,
-            fmt=MARKS[number % len(MARKS)],
-            color=COLOURS[number % len(COLOURS)],
-            capsize=3,
-            markersize=5,
-        )
+        _marks(axes, [x], [finding["ratio"]], spread, number)
         drawn = True
     axes.set_ylabel(plain(textwrap.fill(f"ratio to {level_label(comparison['baseline'])}", 22)))
     if drawn:

@@ -18,6 +18,7 @@ from .files import in_place_of
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # no black, no grey: those are down, and out of reach
 STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B2A7B", "#6E3B1F")
 FAULT = "#E69F00"
@@ -123,6 +124,34 @@ def save(figure: Any, target: Path) -> None:
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())
     with in_place_of(target) as partial:
         figure.savefig(partial, dpi=DOTS_PER_INCH, metadata=metadata)
+
+
+def save_all(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] = (".svg", ".png")) -> Path:
+    """The file of the first suffix."""
+    for suffix in suffixes:
+        save(figure, folder / f"{name}{suffix}")
+    return folder / f"{name}{suffixes[0]}"
+
+
+def percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def log2_processes(axis: Any) -> None:
+    """The number of processes, on a logarithmic axis."""
+    axis.axes.set_xscale("log", base=2)
+    axis.set_major_formatter(lambda value, place: f"{value:g}")
+    axis.set_label_text("processes")
+
+
+def with_intervals(axes: Any, x: Any, y: Any, half: Any, number: int, label: str | None = None, **more: Any) -> None:
+    """Line `number` of a figure, with its marks and intervals."""
+    look = {"color": COLOURS[number % len(COLOURS)], "capsize": 2, "markersize": 5, "label": label}
+    axes.errorbar(x, y, half, fmt=LINES[number % 4] + MARKS[number % len(MARKS)], **(look | more))
+
+
+def inner_legend(axes: Any, **place: Any) -> None:
+    axes.legend(fontsize=8, frameon=False, **place)
 
 
 def _wrap_labels(figure: Any) -> None:

@@ -13,13 +13,11 @@ Source    ours: docs/protocols/vcube.md
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mobilenet.bench.baseline import Baseline
-from mobilenet.bench.row import Column, Head
+from mobilenet.bench.row import Column, Head, tell
 from mobilenet.bench.simulator import middle
 from mobilenet.shipped import SCENARIOS
 
@@ -97,4 +95,4 @@ def once(case: Case) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(once(next(case for case in CASES if case.name == sys.argv[1]))))
+    tell(once, CASES)

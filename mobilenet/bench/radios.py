@@ -12,7 +12,6 @@ Source    ours: docs/performance.md
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from statistics import median
 import numpy as np
 
 from mobilenet.bench.baseline import REFERENCE_EVENTS_PER_S
-from mobilenet.bench.row import Column, Head
+from mobilenet.bench.row import Column, Head, tell
 from mobilenet.bench.simulator import Case, in_a_process, measured
 from mobilenet.engine.random_streams import Stream
 
@@ -122,4 +121,4 @@ def buildings() -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(once(next(case for case in CASES if case.name == sys.argv[1]))))
+    tell(once, CASES)

@@ -6,11 +6,14 @@ Source    ours: docs/performance.md
 from __future__ import annotations
 
 import csv
+import json
 import platform
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from mobilenet import __version__
 from mobilenet.engine import native
@@ -37,6 +40,21 @@ class Head:
         """A row of this moment, with the values of the other columns in their order."""
         at = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(at, __version__, platform.python_version(), native.in_use(), case, *values)
+
+
+class Named(Protocol):
+    """A case."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Case = TypeVar("Case", bound=Named)
+
+
+def tell(once: Callable[[Case], dict[str, float]], cases: Sequence[Case]) -> None:
+    """Measure the case that the command line names, in this process, for whoever has started it."""
+    print(json.dumps(once(next(case for case in cases if case.name == sys.argv[1]))))
 
 
 def heading(columns: tuple[Column, ...]) -> str:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import atan2, hypot, sqrt
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from mobilenet import safe_path
 from mobilenet.bench.baseline import REFERENCE_EVENTS_PER_S, Baseline
-from mobilenet.bench.row import Column, Head
+from mobilenet.bench.row import Column, Head, tell
 from mobilenet.shipped import SCENARIOS
 
 if TYPE_CHECKING:
@@ -179,4 +178,4 @@ def lattice(count: int) -> list[tuple[float, float]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(once(next(case for case in CASES if case.name == sys.argv[1]))))
+    tell(once, CASES)

@@ -11,15 +11,13 @@ Source    ours: docs/performance.md
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mobilenet.bench.row import Column, Head
+from mobilenet.bench.row import Column, Head, tell
 from mobilenet.bench.simulator import in_a_process
 from mobilenet.shipped import SCENARIOS
 
@@ -93,4 +91,4 @@ def once(case: Case) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(once(next(case for case in CASES if case.name == sys.argv[1]))))
+    tell(once, CASES)

@@ -17,7 +17,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
@@ -268,6 +268,23 @@ def say(line: str, always: bool = False) -> None:
     if any(_hush) and not always:
         return
     out_console.print(Text(spelled_out(line)), soft_wrap=True)
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Where it cannot be written, that is said."""
+    try:
+        yield
+    except OSError as error:
+        fail(f"{target}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
+
+
+def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Of texts that may come from outside."""
+    table = Table(*head, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(spelled_out(text)) for text in row))
+    return table
 
 
 def print_table(table: Table) -> None:

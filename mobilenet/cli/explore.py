@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from mobilenet.cli.console import Exit, error_console, fail, print_table, reporting, say
+from mobilenet.cli.console import Exit, error_console, fail, plain_table, print_table, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import counted, quoted, shown, spelled_out
+from mobilenet.quoting import counted, quoted, shown
 
 
 def spacetime(
@@ -86,7 +84,7 @@ def diff(
         from mobilenet.rundir.compare import difference
 
         found = difference(one, other)
-        _print_apart("scenario", found.scenario, lambda value: "–" if value is None else str(value))
+        _print_apart("scenario", found.scenario, _or_dash)
         if found.same:
             say(f"the same {counted(found.common, 'event')}, to the nanosecond")
         else:
@@ -97,13 +95,17 @@ def diff(
             for path, parting in zip((one, other), found.events, strict=True):
                 say(f"    {path}  {'has no more' if parting is None else _event(parting)}")
         _print_apart("metric", found.metrics, shown)
-        _print_apart("verdict", found.verdicts, lambda value: "–" if value is None else str(value))
+        _print_apart("verdict", found.verdicts, _or_dash)
         parted = [event for event in found.events if event is not None and event["node"].startswith("h")]
         if parted:
             moment = f"--host {parted[0]['node']} --around {parted[0]['time_ns'] / 1e9:.6f}"
             say(f"Next: mobilenet spacetime {quoted(one)} {moment}")
         else:
             say(f"Next: mobilenet show {quoted(one)}")
+
+
+def _or_dash(value: Any) -> str:
+    return "–" if value is None else str(value)
 
 
 def _event(event: dict[str, Any]) -> str:
@@ -116,10 +118,7 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
     if not rows:
         say(f"no {kind} differs")
         return
-    table = Table(kind, "the one", "the other", box=None, pad_edge=False)
-    for name, a, b in rows:
-        table.add_row(*(Text(spelled_out(text)) for text in (name, show(a), show(b))))
-    print_table(table)
+    print_table(plain_table((kind, "the one", "the other"), [(name, show(a), show(b)) for name, a, b in rows]))
 
 
 def reference(
@@ -135,10 +134,8 @@ def reference(
             say(reference().rstrip())
             error_console.print("Next: mobilenet check SCENARIO")  # what is printed may be on its way into a file
         else:
-            try:
+            with writing(out):
                 out.write_text(reference(), encoding="utf-8")
-            except OSError as error:
-                fail(f"{out}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
             say(f"Next: read {quoted(out)}")
 
 
@@ -155,11 +152,9 @@ def schema(
             say(text_of(dict(schemas())).rstrip())
             error_console.print("Next: mobilenet schema --out FOLDER")  # what is printed may be on its way into a file
             return
-        try:
+        with writing(out):
             out.mkdir(parents=True, exist_ok=True)
             for name, made in schemas().items():
                 (out / name).write_text(text_of(made), encoding="utf-8")
-        except OSError as error:
-            fail(f"{out}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
         say(f"{', '.join(schemas())} in {quoted(out)}")
         say("Next: begin a scenario with  # yaml-language-server: $schema=FOLDER/scenario.schema.json")

@@ -19,6 +19,12 @@ AllowCode = Annotated[
     bool,
     typer.Option("--allow-code", help="The scenario's own code and programs may run. They may do all that you may."),
 ]
+NewRun = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="The run directory; by default one below runs/.")
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace the run directory of this name, once the new run is whole.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what is wrong.")]
 Master = Annotated[
     str | None,

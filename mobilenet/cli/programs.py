@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, error_console, fail, reporting, say
+from mobilenet.cli.console import Exit, error_console, fail, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, cut, quoted, spelled_out
@@ -77,10 +77,8 @@ def replay(
 
 
 def _write(out: Path, told: list[str], what: str) -> None:
-    try:
+    with writing(out):
         out.write_text("".join(f"{line}\n" for line in told), encoding="utf-8")
-    except OSError as error:
-        fail(f"{out}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
     say(f"{out}: {what}, {counted(len(told), 'event')}. Next: PROGRAM < {quoted(out)}")
 
 

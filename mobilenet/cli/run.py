@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say
-from mobilenet.cli.options import AllowCode, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
+from mobilenet.cli.console import Exit, fail, plain_table, print_table, reporting, say
+from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, cut, quoted, shown, spelled_out
 
@@ -23,14 +21,10 @@ EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
 def run(
     scenario: ScenarioFile,
     seed: Seed = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="The run directory; by default one below runs/.")
-    ] = None,
+    out: NewRun = None,
     overrides: Overrides = None,
     allow_code: AllowCode = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the run directory of this name, once the new run is whole.")
-    ] = False,
+    force: Force = False,
     twice: Annotated[
         bool, typer.Option("--twice", help="Run it once more, and say where the two runs part, if they do.")
     ] = False,
@@ -173,11 +167,10 @@ def show(run: RunDirectory) -> None:
         glance_at_tables(run, opened.manifest)
         verdicts = opened.verdicts
         own, of_processes = opened.manifest.get("own_metrics"), kind_of(opened.manifest) is PROCESSES
-        table = Table("metric", "value", "what it is", box=None, pad_edge=False)
+        words = own if isinstance(own, dict) else None
+        rows = [(name, shown(value), meaning(name, of_processes, words)) for name, value in opened.metrics.items()]
+        table = plain_table(("metric", "value", "what it is"), rows)
         table.columns[1].justify = "right"
-        for name, value in opened.metrics.items():
-            what = meaning(name, of_processes, own if isinstance(own, dict) else None)
-            table.add_row(*(Text(spelled_out(text)) for text in (name, shown(value), what)))
         print_table(table)
         if (radio := radio_of_run(run)) is not None:
             say(f"radio: {radio}")
@@ -220,10 +213,7 @@ def _process_summary(done: Any) -> str:
 
 def _print_verdicts(verdicts: dict[str, Any]) -> None:
     """A narrow table; what is to be said of them stands below it, in lines."""
-    table = Table("property", "verdict", box=None, pad_edge=False)
-    for name, verdict in verdicts.items():
-        table.add_row(Text(spelled_out(name)), Text(spelled_out(verdict.answer)))
-    print_table(table)
+    print_table(plain_table(("property", "verdict"), [(name, found.answer) for name, found in verdicts.items()]))
     _print_unknown(verdicts)
 
 

@@ -6,14 +6,13 @@ Source    ours: docs/guide/real-time.md
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
 from mobilenet.cli.console import reporting, say
-from mobilenet.cli.options import AllowCode, Overrides, Quiet, ScenarioFile, Seed
+from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.cli.run import end_with_verdicts, offering_force
 from mobilenet.quoting import counted, shown
@@ -22,18 +21,14 @@ from mobilenet.quoting import counted, shown
 def serve(
     scenario: ScenarioFile,
     seed: Seed = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="The run directory; by default one below runs/.")
-    ] = None,
+    out: NewRun = None,
     overrides: Overrides = None,
     hard_limit_ms: Annotated[
         float | None,
         typer.Option("--hard-limit-ms", min=0.1, metavar="MS", help="End the run (exit 3) when it is later than this."),
     ] = None,
     allow_code: AllowCode = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the run directory of this name, once the new run is whole.")
-    ] = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Put programs that talk UDP on the emulated network, in real time."""

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mobilenet.cli.console import Exit, fail, out_console, reporting, say
+from mobilenet.cli.console import Exit, fail, out_console, reporting, say, writing
 from mobilenet.quoting import counted, quoted
 
 SHOWN = 5
@@ -344,11 +344,9 @@ def _write_scenario(
         tracks["max_speed_mps"] = float(found.speed_mps[3]) + 1.0
     sites = None if stations is None else os.path.relpath(stations.resolve(), folder)
     text = starter(tracks, sites, found.extent_m, found.window_s(LONGEST_S), range_m, origin)
-    try:
+    with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        fail(f"{target}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
     try:
         load_scenario(target)
     except ScenarioError:

@@ -20,7 +20,7 @@ import numpy as np
 from mobilenet import shipped
 from mobilenet.clock import SECOND
 from mobilenet.papers.agreement import document, held_against, percent
-from mobilenet.papers.jobs import Job, Result, perform_all, prepare, sizes
+from mobilenet.papers.jobs import Job, Result, perform_all, prepare, say_what_is_not_valid, sizes
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.rows import write_rows
@@ -59,9 +59,7 @@ def reproduce(
     jobs = list(_jobs(wanted))
     prepare(out, jobs)
     results = perform_all(jobs, workers, say, out / "bundling.results.jsonl")
-    bad = [(key, r.answer) for key, found in results.items() for r in found if r.answer != "valid"]
-    for key, answer in bad:
-        say(f"{key}: {answer}")
+    say_what_is_not_valid(results, say)
     rows = list(_rows(results, wanted))
     write_rows(out, "bundling", rows)
     write_rows(out, "bundling_packets", list(_packets(results, max(wanted))))

@@ -31,7 +31,7 @@ from mobilenet.papers.causal_distributions import (
     spread,
     stated,
 )
-from mobilenet.papers.jobs import Job, Result, perform_all, prepare, sizes
+from mobilenet.papers.jobs import Job, Result, perform_all, prepare, say_what_is_not_valid, sizes
 from mobilenet.shipped import PAPERS
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import t_interval
@@ -68,10 +68,7 @@ def reproduce(
     jobs = list(_jobs(wanted))
     prepare(out, jobs)
     results = perform_all(jobs, workers, say, out / "causal.results.jsonl")
-    for key, found in results.items():
-        for result in found:
-            if result.answer != "valid":
-                say(f"{key}: {result.answer}")
+    say_what_is_not_valid(results, say)
     rows = list(_rows(results, wanted))
     write_rows(out, "causal", rows)
     write_rows(out, "causal_distributions", list(_spread(results, wanted)))
@@ -97,20 +94,22 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
 def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
     printed = _printed()
     for n in wanted:
-        plain, aggregated = results[PLAIN, n], results[AGGREGATED, n]
-        packets = [_of(plain, "packets"), _of(aggregated, "packets")]
-        yield _row(printed, "1", n, "packets_plain", packets[0])
-        yield _row(printed, "1", n, "packets", packets[1])
-        yield _row(printed, "1", n, "reduction_percent", 100 * (1 - packets[1] / packets[0]))
-        yield _row(printed, "1", n, "aggregated_percent", 100 * _of(aggregated, "packets_aggregated_share"))
+        aggregated = results[AGGREGATED, n]
+        plain, packets = _of(results[PLAIN, n], "packets"), _of(aggregated, "packets")
+        for quantity, values in (
+            ("packets_plain", plain),
+            ("packets", packets),
+            ("reduction_percent", 100 * (1 - packets / plain)),
+            ("aggregated_percent", 100 * _of(aggregated, "packets_aggregated_share")),
+        ):
+            yield _row(printed, "1", n, quantity, values)
     for n in wanted:
-        for more, count in (("", 1), ("", 2), ("", 3), ("", 4), ("", 5), ("more", 0)):
-            shares = [_share_by_messages(result, count) for result in results[AGGREGATED, n]]
-            yield _row(printed, "2", n, f"packets_of_{more or count}_percent", np.array(shares))
-            alone = [_share_by_messages(result, 1) for result in results[AGGREGATED, n]]
+        alone = np.array([_share_by_messages(result, 1) for result in results[AGGREGATED, n]])
+        for count in (1, 2, 3, 4, 5, 0):
+            of_all = np.array([_share_by_messages(result, count) for result in results[AGGREGATED, n]])
+            yield _row(printed, "2", n, f"packets_of_{count or 'more'}_percent", of_all)
             if count != 1 and max(alone) < 100:
-                of_those = [100 * share / (100 - one) for share, one in zip(shares, alone, strict=True)]
-                yield _row(printed, "2", n, f"aggregated_of_{more or count}_percent", np.array(of_those))
+                yield _row(printed, "2", n, f"aggregated_of_{count or 'more'}_percent", 100 * of_all / (100 - alone))
     for n in wanted:
         for prefix, mode in (("plain_", PLAIN), ("", AGGREGATED)):
             for low in BYTES:
@@ -159,15 +158,18 @@ def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[s
         )
         held = {mode: delivery[mode] - reception[mode] for mode in reception}
         higher = 100 * (reception[AGGREGATED] / reception[PLAIN] - 1)
-        yield _row(printed, "text", n, "reception_latency_plain", reception[PLAIN])
-        yield _row(printed, "text", n, "reception_latency", reception[AGGREGATED])
-        yield _row(printed, "text", n, "delivery_latency_plain", delivery[PLAIN])
-        yield _row(printed, "text", n, "delivery_latency", delivery[AGGREGATED])
-        yield _row(printed, "text", n, "reception_higher_percent", higher)
-        if ("text", str(n), "reception_lower_percent") in printed:
-            yield _row(printed, "text", n, "reception_lower_percent", -higher)
-        yield _row(printed, "text", n, "delivery_faster_percent", 100 * (1 - delivery[AGGREGATED] / delivery[PLAIN]))
-        yield _row(printed, "text", n, "held_shorter_percent", 100 * (1 - held[AGGREGATED].mean() / held[PLAIN].mean()))
+        for quantity, values in (
+            ("reception_latency_plain", reception[PLAIN]),
+            ("reception_latency", reception[AGGREGATED]),
+            ("delivery_latency_plain", delivery[PLAIN]),
+            ("delivery_latency", delivery[AGGREGATED]),
+            ("reception_higher_percent", higher),
+            ("reception_lower_percent", -higher),
+            ("delivery_faster_percent", 100 * (1 - delivery[AGGREGATED] / delivery[PLAIN])),
+            ("held_shorter_percent", 100 * (1 - held[AGGREGATED].mean() / held[PLAIN].mean())),
+        ):
+            if quantity != "reception_lower_percent" or ("text", str(n), quantity) in printed:
+                yield _row(printed, "text", n, quantity, values)
         yield from _single_tree(results, n, printed)
         yield from _pairs(results[AGGREGATED, n], n, printed)
     others = [n for n in wanted if n > SMALLEST]
@@ -232,15 +234,16 @@ def _aggregated(result: Result) -> int:
 
 def _share_by_messages(result: Result, count: int) -> float:
     """Per cent of all packets; 0: of those with more than five messages."""
-    sizes = {int(size): number for size, number in result.counters["messages"]["packets_by_messages"].items()}
-    chosen = sum(number for size, number in sizes.items() if (size == count if count else size > 5))
-    return float(100 * chosen / sum(sizes.values()))
+    return _share(result, "packets_by_messages", lambda size: size == count if count else size > 5)
 
 
 def _share_by_bytes(result: Result, low: int) -> float:
-    sizes = {int(size): number for size, number in result.counters["messages"]["packets_by_bytes_from"].items()}
-    chosen = sum(number for size, number in sizes.items() if (size == low if low < BYTES[-1] else size >= low))
-    return float(100 * chosen / sum(sizes.values()))
+    return _share(result, "packets_by_bytes_from", lambda size: size == low if low < BYTES[-1] else size >= low)
+
+
+def _share(result: Result, counter: str, is_chosen: Callable[[int], bool]) -> float:
+    packets = result.counters["messages"][counter]
+    return float(100 * sum(n for size, n in packets.items() if is_chosen(int(size))) / sum(packets.values()))
 
 
 def _printed() -> Printed:

@@ -111,6 +111,13 @@ def perform_all(
     return found
 
 
+def say_what_is_not_valid(results: dict[tuple[Any, ...], list[Result]], say: Callable[[str], None]) -> None:
+    for key, found in results.items():
+        for result in found:
+            if result.answer != "valid":
+                say(f"{key}: {result.answer}")
+
+
 def performed(
     work: Callable[[Job], Done], jobs: Sequence[Job], chosen: list[int], workers: int | None
 ) -> Iterator[tuple[int, Done]]:

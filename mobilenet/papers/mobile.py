@@ -23,13 +23,10 @@ import numpy as np
 
 from mobilenet.papers import mobile_series as series
 from mobilenet.papers.jobs import markdown
-from mobilenet.papers.mobile_plan import (
-    ENGINEERING,
-    EXPERIMENTS,
-    KNOWN_TO,
-    WORDS,
-)
+from mobilenet.papers.mobile_plan import ENGINEERING, EXPERIMENTS, KNOWN_TO, WORDS, Experiment
 from mobilenet.papers.mobile_tables import (
+    Rows,
+    Runs,
     definition_rows,
     directories,
     length_rows,
@@ -72,17 +69,15 @@ def reproduce(
     """Run what is missing, and hold it against the paper; writes OUT/mobile.md, mobile.csv and the tables of the
     figures.
     """
+    parts: list[tuple[str, tuple[Experiment, ...], Path]] = [("", EXPERIMENTS, out)]
+    if engineering:
+        parts.append(("engineering defaults, ", ENGINEERING, out / "engineering"))
     with spark_session(master) as session:
-        for place, experiment in enumerate(EXPERIMENTS, 1):
-            say(f"{place} of {len(EXPERIMENTS)}: {experiment.words}: {out / experiment.name}")
-            run_study(experiment.study(), out / experiment.name, master, progress, session=session)
-        if engineering:
-            for place, experiment in enumerate(ENGINEERING, 1):
-                say(
-                    f"engineering defaults, {place} of {len(ENGINEERING)}: {experiment.words}:"
-                    f" {out / 'engineering' / experiment.name}"
-                )
-                run_study(experiment.study(), out / "engineering" / experiment.name, master, progress, session=session)
+        for words, experiments, folder in parts:
+            for place, experiment in enumerate(experiments, 1):
+                target = folder / experiment.name
+                say(f"{words}{place} of {len(experiments)}: {experiment.words}: {target}")
+                run_study(experiment.study(), target, master, progress, session=session)
     return hold_against_print(out, engineering)
 
 
@@ -102,29 +97,21 @@ def hold_against_print(out: Path, engineering: bool) -> list[Line]:
         "mobile_lengths": length_rows(out, runs),
         "mobile_verdicts": verdict_rows(out, runs),
     }
-    write_rows(out, "mobile", rows)
-    for name, table in tables.items():
+    for name, table in {"mobile": rows, **tables, "mobile_over_time": over_time(out, runs)}.items():
         write_rows(out, name, table)
-    write_rows(out, "mobile_over_time", over_time(out, runs))
     write_text(out / "mobile.md", document(rows, tables, bool(others)))
     return lines
 
 
-def printed_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list[dict[str, str]]]) -> Iterator[Line]:
+def printed_lines(runs: Runs, others: Runs) -> Iterator[Line]:
     with PRINTED.open(newline="", encoding="utf-8") as file:
         for printed in csv.DictReader(file):
             name, metric = printed["experiment"], printed["metric"]
             values = values_of(runs[name], metric)
             beside = values_of(others[name], metric) if name in others else None
+            meant = float(printed["low"]), float(printed["high"])
             yield line(
-                WORDS[name],
-                metric,
-                printed["printed"],
-                values,
-                (float(printed["low"]), float(printed["high"])),
-                printed["place"],
-                printed["remark"],
-                beside,
+                WORDS[name], metric, printed["printed"], values, meant, printed["place"], printed["remark"], beside
             )
 
 
@@ -133,26 +120,19 @@ def line(
     quantity: str,
     printed: str,
     values: Values,
-    meant: tuple[float, float] | None,
+    meant: tuple[float, float] | str,
     place: str,
     remark: str = "",
     beside: Values | None = None,
 ) -> Line:
-    """Values of the replications beside what is printed, which can mean all from `meant[0]` to `meant[1]`."""
+    """Values of the replications beside what is printed, which can mean all from `meant[0]` to `meant[1]`; where it is
+    no number, `meant` is the verdict.
+    """
     found = t_interval(values)
-    verdict = "" if meant is None else held_against(found.mean, *meant)
+    verdict = meant if isinstance(meant, str) else held_against(found.mean, *meant)
     other = "" if beside is None or not len(beside) else shown(t_interval(beside))
-    return Line(
-        experiment,
-        quantity,
-        printed,
-        shown(found),
-        verdict,
-        known(found, values),
-        other,
-        place,
-        "" if verdict == "fits" else remark,
-    )
+    remark = "" if verdict == "fits" else remark
+    return Line(experiment, quantity, printed, shown(found), verdict, known(found, values), other, place, remark)
 
 
 def held_against(mean: float, low: float, high: float) -> str:
@@ -171,7 +151,7 @@ def known(i: Interval, values: Values) -> str:
     return text if share <= KNOWN_TO else f"{text}: runs differ, {values.min():.3g} to {values.max():.3g}"
 
 
-def compared_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list[dict[str, str]]]) -> Iterator[Line]:
+def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
     """What the text says of two experiments: the same seeds, so differences and ratios are paired."""
     over = "flooding over TCP against the mobile broadcast"
     for metric, printed, low, high, place in (
@@ -181,17 +161,9 @@ def compared_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list
     ):
         ratio = ratio_of(runs["tcp_static"], runs["static"], metric)
         beside = ratio_of(others["tcp_static"], others["static"], metric) if others else ""
-        number = float(ratio.split()[0])
-        yield Line(
-            over,
-            f"{metric}, ratio",
-            printed,
-            ratio,
-            held_against(number, low, high),
-            "geometric mean over pairs",
-            beside,
-            place,
-        )
+        verdict = held_against(float(ratio.split()[0]), low, high)
+        known_how = "geometric mean over pairs"
+        yield Line(over, f"{metric}, ratio", printed, ratio, verdict, known_how, beside, place)
     walking, standing = paired(runs["dynamic"], runs["static_25"], "delivery_delay_mean_s")
     beside_each_other = paired(others["dynamic"], others["static_25"], "delivery_delay_mean_s") if others else None
     yield line(
@@ -205,7 +177,7 @@ def compared_lines(runs: dict[str, list[dict[str, str]]], others: dict[str, list
     )
 
 
-def paired(rows: list[dict[str, str]], baseline: list[dict[str, str]], metric: str) -> tuple[Values, Values]:
+def paired(rows: Rows, baseline: Rows, metric: str) -> tuple[Values, Values]:
     """Of the replications that both have."""
     one, other = (
         {row["replication"]: float(row[metric]) for row in table if row[metric]} for table in (rows, baseline)
@@ -214,50 +186,30 @@ def paired(rows: list[dict[str, str]], baseline: list[dict[str, str]], metric: s
     return np.array([one[r] for r in both]), np.array([other[r] for r in both])
 
 
-def ratio_of(rows: list[dict[str, str]], baseline: list[dict[str, str]], metric: str) -> str:
+def ratio_of(rows: Rows, baseline: Rows, metric: str) -> str:
     found = compare_pairs(*paired(rows, baseline, metric))
     return f"{found.ratio:.3g} times ({found.ratio_low:.3g} to {found.ratio_high:.3g})"
 
 
-def collapse_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator[Line]:
+def collapse_lines(out: Path, runs: Runs) -> Iterator[Line]:
     """Of flooding over TCP at 35 messages a second the paper has no figures, only that it does not work."""
     place, found = "V.A", directories(out, runs, "tcp_heavy")
     growth = np.array([series.backlog_growth_per_s(directory) for directory in found])
-    words = WORDS["tcp_heavy"]
-    i = t_interval(growth)
-    verdict = "collapses" if i.low > 0 else "holds"
-    printed = "hardly handled, no meaningful figures"
-    yield Line(
-        words, "growth of all SBuffers, messages a second", printed, shown(i), verdict, known(i, growth), "", place
-    )
+    words, printed = WORDS["tcp_heavy"], "hardly handled, no meaningful figures"
+    verdict = "collapses" if t_interval(growth).low > 0 else "holds"
+    yield line(words, "growth of all SBuffers, messages a second", printed, growth, verdict, place)
     for metric in ("station_sbuffer_mean", "delivery_delay_mean_s"):
         remark = "no steady value: it grows with the length of the run"
         values = values_of(runs["tcp_heavy"], metric)
-        yield Line(
-            words,
-            metric,
-            printed,
-            shown(t_interval(values)),
-            "unstable",
-            known(t_interval(values), values),
-            "",
-            place,
-            remark,
-        )
+        yield line(words, metric, printed, values, "unstable", place, remark)
     missing = np.array(
         [series.never_joined(directory) for directory in directories(out, runs, "tcp_static")], dtype=np.float64
     )
-    yield line(
-        WORDS["tcp_static"],
-        "hosts of 70 that never become members",
-        "connections fail (75 s are exceeded)",
-        missing,
-        None,
-        place,
-    )
+    never, printed = "hosts of 70 that never become members", "connections fail (75 s are exceeded)"
+    yield line(WORDS["tcp_static"], never, printed, missing, "", place)
 
 
-def recovery_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator[Line]:
+def recovery_lines(out: Path, runs: Runs) -> Iterator[Line]:
     """SBuffer of s3 before each fault, and before the next one."""
     before = np.array([series.before_faults(directory, LOOK_S) for directory in directories(out, runs, "faults")])
     faults = series.faults_of(directories(out, runs, "faults")[0])
@@ -278,17 +230,8 @@ def recovery_lines(out: Path, runs: dict[str, list[dict[str, str]]]) -> Iterator
             "V.C, Figure 8b",
         )
     most = values_of(runs["faults"], "station_sbuffer_max")
-    yield Line(
-        WORDS["faults"],
-        "station_sbuffer_max",
-        "unstable from some 400 on",
-        shown(t_interval(most)),
-        "",
-        known(t_interval(most), most),
-        "",
-        "V.C",
-        "not seen: ours stay below 400 here; in the search a station with 642 recovered in 1.5 s",
-    )
+    remark = "not seen: ours stay below 400 here; in the search a station with 642 recovered in 1.5 s"
+    yield line(WORDS["faults"], "station_sbuffer_max", "unstable from some 400 on", most, "", "V.C", remark)
 
 
 # --- the tables beside

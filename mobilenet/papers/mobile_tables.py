@@ -18,6 +18,8 @@ from mobilenet.papers.mobile_plan import EXPERIMENTS, LENGTHS_S, WORDS, Experime
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.statistics import Interval, Values, t_interval
 
+Rows = list[dict[str, str]]  # of the runs of an experiment
+Runs = dict[str, Rows]  # by experiment
 DEFINITIONS = (
     "collision_ratio",
     "collision_ratio_addressed",
@@ -27,12 +29,12 @@ DEFINITIONS = (
 )
 
 
-def rows_of(experiments: tuple[Experiment, ...], out: Path) -> dict[str, list[dict[str, str]]]:
+def rows_of(experiments: tuple[Experiment, ...], out: Path) -> Runs:
     """Experiment -> a row for each of its runs."""
     return {experiment.name: read_rows(out / experiment.name / "tables" / "runs.csv") for experiment in experiments}
 
 
-def values_of(rows: list[dict[str, str]], metric: str) -> Values:
+def values_of(rows: Rows, metric: str) -> Values:
     """One value for each replication, in their order."""
     return np.array([float(row[metric]) for row in rows if row[metric]])
 
@@ -41,12 +43,12 @@ def shown(i: Interval) -> str:
     return f"{i.mean:.3g} ± {i.half_width:.2g}"
 
 
-def directories(out: Path, runs: dict[str, list[dict[str, str]]], name: str) -> list[Path]:
+def directories(out: Path, runs: Runs, name: str) -> list[Path]:
     """The runs of an experiment, in the order of the replications."""
     return [out / name / "runs" / row["run"] for row in sorted(runs[name], key=lambda row: int(row["replication"]))]
 
 
-def definition_rows(runs: dict[str, list[dict[str, str]]]) -> list[dict[str, Any]]:
+def definition_rows(runs: Runs) -> list[dict[str, Any]]:
     """Each definition of a collision and of a message per delivery, in each experiment that has a figure in print."""
     printed = {"static": ("10 %", "0.4"), "dynamic": ("7.5-8.5 %", ""), "tcp_static": ("5 %", "1.58")}
     return [
@@ -56,7 +58,7 @@ def definition_rows(runs: dict[str, list[dict[str, str]]]) -> list[dict[str, Any
     ]
 
 
-def length_rows(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[str, Any]]:
+def length_rows(out: Path, runs: Runs) -> list[dict[str, Any]]:
     """The delay of flooding over TCP for each length that a reader might assume."""
     found = [series.delays_by_length(directory, LENGTHS_S) for directory in directories(out, runs, "tcp_long")]
     rows = []
@@ -79,7 +81,7 @@ def length_rows(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[s
     return rows
 
 
-def verdict_rows(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[str, Any]]:
+def verdict_rows(out: Path, runs: Runs) -> list[dict[str, Any]]:
     """What the verifier says of all runs, and why it cannot say more of some."""
     rows = []
     for experiment in EXPERIMENTS:
@@ -95,7 +97,7 @@ def verdict_rows(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[
     return rows
 
 
-def over_time(out: Path, runs: dict[str, list[dict[str, str]]]) -> list[dict[str, Any]]:
+def over_time(out: Path, runs: Runs) -> list[dict[str, Any]]:
     """What Figures 6 to 8 show: a row for each experiment, quantity and bucket of time."""
 
     def rows(name: str, step_s: float, **found: series.Course) -> list[dict[str, Any]]:

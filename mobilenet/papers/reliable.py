@@ -66,6 +66,8 @@ HEAD = (
     "runs",
     "not valid",
 )
+DIGITS = dict.fromkeys(("messages", "trees", "delvs", "acks", "deliveries"), 1)
+DIGITS |= dict.fromkeys(("latency", "latency_half_width", "messages_half_width"), 2)
 COUNTED = {
     *((experiment, "VCube-RB") for experiment in (FREE, T0, T1, SOURCE, BEFORE, ALONE, EVERYBODY)),
     *((experiment, "All-RB") for experiment in (FREE, T0, T1)),
@@ -176,17 +178,21 @@ def _row(key: tuple[Any, ...], found: list[Result]) -> dict[str, Any]:
     def mean(quantity: str) -> float:
         return float(np.mean([r.metrics.get(quantity, 0) for r in found]))
 
-    row: dict[str, Any] = {"experiment": key[0], "n": key[1], "protocol": key[2]}
-    begun = LATER if key[0] == BEFORE else 0
-    row |= {"latency": round(mean("latency") - begun, 6), "messages": mean("messages"), "trees": mean("messages_tree")}
-    row |= {
+    row: dict[str, Any] = {
+        "experiment": key[0],
+        "n": key[1],
+        "protocol": key[2],
+        "latency": round(mean("latency") - (LATER if key[0] == BEFORE else 0), 6),
+        "messages": mean("messages"),
+        "trees": mean("messages_tree"),
         "delvs": mean("messages_delv"),
         "acks": mean("messages_ack"),
         "deliveries": mean("deliveries"),
         "complete": mean("broadcasts_complete"),
+        "never_left": sum(r.counters["messages"]["never_left"] for r in found),
+        "runs": len(found),
+        "not valid": sum(r.answer != "valid" for r in found),
     }
-    row |= {"never_left": sum(r.counters["messages"]["never_left"] for r in found)}
-    row |= {"runs": len(found), "not valid": sum(r.answer != "valid" for r in found)}
     for quantity in ("latency", "messages"):
         values = np.array([r.metrics[quantity] for r in found], dtype=np.float64)
         row[f"{quantity}_half_width"] = Z * float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
@@ -195,16 +201,6 @@ def _row(key: tuple[Any, ...], found: list[Result]) -> dict[str, Any]:
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
     """As it is written and printed."""
-    digits = {
-        "latency": 2,
-        "messages": 1,
-        "trees": 1,
-        "delvs": 1,
-        "acks": 1,
-        "deliveries": 1,
-        "latency_half_width": 2,
-        "messages_half_width": 2,
-    }
     return {
-        name: row[name] if row[name] is None or name not in digits else round(row[name], digits[name]) for name in HEAD
+        name: row[name] if row[name] is None or name not in DIGITS else round(row[name], DIGITS[name]) for name in HEAD
     }

@@ -48,8 +48,7 @@ class Finding:
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
         r = self.result
-        row: dict[str, Any] = {factor: table_level(level) for factor, level in self.others.items()}
-        row |= {"level": table_level(self.level), "baseline": table_level(self.baseline), "metric": self.metric}
+        row = compared_row(self.others, self.level, self.baseline, self.metric)
         if r is not None:
             row |= {
                 "pairs": r.pairs, "mean": r.mean, "baseline_mean": r.baseline_mean, "difference": r.difference.mean,
@@ -57,6 +56,12 @@ class Finding:
             } | {key: value for key, value in r._asdict().items() if key.startswith("ratio")}  # fmt: skip
         row |= {"p_adjusted": self.p_adjusted, "equivalence_p_adjusted": self.equivalence_p_adjusted}
         return row | {"verdict": self.verdict, "more_replications": self.more}
+
+
+def compared_row(others: dict[str, Any], level: Any, baseline: Any, metric: str) -> dict[str, Any]:
+    """What a row of a table compares."""
+    row = {factor: table_level(other) for factor, other in others.items()}
+    return row | {"level": table_level(level), "baseline": table_level(baseline), "metric": metric}
 
 
 def findings(

@@ -181,13 +181,17 @@ class Study(Parameters):
             raise ScenarioError(f"{root.where}: expected keys with values, as in `scenario: static.yaml`")
         if {"stations", "processes"} & root.value.keys() and "scenario" not in root.value:
             raise ScenarioError(f"{path}: a scenario, and no study; `mobilenet run {quoted(path)}` runs it")
-        try:
-            study = cls.model_validate(root.plain())
-        except ValidationError as error:
-            raise ScenarioError("\n".join(problems(error, root, cls))) from None
+        study = cls._checked(root)
         study._folder = path.parent
         study._root = root
         return study
+
+    @classmethod
+    def _checked(cls, root: Node) -> Self:
+        try:
+            return cls.model_validate(root.plain())
+        except ValidationError as error:
+            raise ScenarioError("\n".join(problems(error, root, cls))) from None
 
     @property
     def scenario_path(self) -> Path:
@@ -216,11 +220,7 @@ class Study(Parameters):
         given = to_yaml(scenario) if isinstance(scenario, dict) else None
         if given is not None:
             values = values | {"scenario": "scenario.yaml"}
-        root = parse(to_yaml(values).encode(), "study")
-        try:
-            study = cls.model_validate(root.plain())
-        except ValidationError as error:
-            raise ScenarioError("\n".join(problems(error, root, cls))) from None
+        study = cls._checked(parse(to_yaml(values).encode(), "study"))
         study._folder, study._given = folder, given
         return study
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from mobilenet.api import judge, manifest_of, simulate, write_scenario
 from mobilenet.parameters import ScenarioError
@@ -31,6 +31,7 @@ from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.quoting import cut
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import read_json
+from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.writer import RecordError, file_digests, run_directory, write_json, write_recording
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.protocol_groups import DECLARATIONS
@@ -182,9 +183,14 @@ def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, comma
     facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
     write_scenario(directory, outcome.scenario)
+    return _ended(directory, outcome.recording, facts, whole)
+
+
+def _ended(directory: Path, recording: Recording, facts: dict[str, Any], whole: bool) -> str:
+    """The rest of a run directory; the fingerprint."""
     write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
     if whole:
-        judge(directory, outcome.recording, facts)
+        judge(directory, recording, facts)
     return str(facts["fingerprint"])
 
 
@@ -221,10 +227,7 @@ def record_adversary(
     for _, file in () if own is None else own.scene.files():
         shutil.copy(file, directory / file.name)
     (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
-    write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
-    if whole:
-        judge(directory, outcome.recording, facts)
-    return str(facts["fingerprint"])
+    return _ended(directory, outcome.recording, facts, whole)
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -> AdversarySchedule:

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.sync.client import connect
 
-ROOT = Path(__file__).parents[2]
+from tests.conftest import FIRST
+
 PATIENCE_S = 60.0
 
 
@@ -79,6 +80,26 @@ class Talk:
             if message["type"] == "reply" and message["id"] == self._serial:
                 return message
 
+    def since(self, generation: int = 0) -> dict[str, Any]:
+        """Follow the run from its beginning."""
+        return self.ask("since", generation=generation, row=0)
+
+    def play_to(self, time_s: float, speed: float | str = "max") -> dict[str, Any]:
+        """The state in which the run stands there."""
+        self.ask("play", speed=speed, until_s=time_s)
+        return self.until_at(time_s)
+
+    def until_at(self, time_s: float) -> dict[str, Any]:
+        return self.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= time_s * 10**9)
+
+    def play_out(self) -> dict[str, Any]:
+        """The state in which the run is over."""
+        self.ask("play", speed="max")
+        return self.until_state(lambda one: one["is_over"])
+
+    def do(self, what: str, **how: Any) -> dict[str, Any]:
+        return self.ask("do", what={"do": what, **how})
+
     def state(self) -> dict[str, Any]:
         """The next one."""
         while True:
@@ -93,7 +114,7 @@ class Talk:
 
 
 def _served(folder: Path) -> Iterator[Server]:
-    server = Server(folder, str(ROOT / "scenarios" / "first.yaml"))
+    server = Server(folder, str(FIRST))
     yield server
     if server.process.poll() is None:
         server.process.kill()

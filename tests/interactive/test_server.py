@@ -23,7 +23,8 @@ from mobilenet.interactive.desk import Desk
 from mobilenet.interactive.server import Page
 from mobilenet.interactive.server import Server as Sockets
 from mobilenet.interactive.stream import Listener, Place
-from tests.interactive.conftest import ROOT, Server, Talk
+from tests.conftest import FIRST, SCENARIOS
+from tests.interactive.conftest import Server, Talk
 
 
 def refusal(url: str, **headers: str) -> tuple[int, str]:
@@ -34,11 +35,9 @@ def refusal(url: str, **headers: str) -> tuple[int, str]:
 
 def test_a_session_by_script_is_kept_and_runs_again(served: Server, tmp_path: Path) -> None:
     with Talk(served) as talk:
-        assert talk.ask("since", generation=0, row=0) == {"type": "reply", "id": 1, "generation": 0}
-        talk.ask("play", speed="max", until_s=10)
-        state = talk.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= 10**10)
-        assert state["time_ns"] == 10**10
-        done = talk.ask("do", what={"do": "crash", "host": "h3"})["intervention"]
+        assert talk.since() == {"type": "reply", "id": 1, "generation": 0}
+        assert talk.play_to(10)["time_ns"] == 10**10
+        done = talk.do("crash", host="h3")["intervention"]
         assert done == {"do": "crash", "host": "h3", "at_s": 10.0}
         talk.ask("step", what="handoff")
         stepped = talk.until_state(lambda one: "stepped" in one)["stepped"]
@@ -61,13 +60,12 @@ def _interventions(run: mobilenet.Run) -> list[dict[str, Any]]:
 
 def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
     with Talk(served) as talk:
-        talk.ask("since", generation=0, row=0)
+        talk.since()
         talk.ask("play", speed=8)
         time.sleep(0.5)
-        talk.ask("play", speed="max")
-        talk.until_state(lambda one: one["is_over"])
+        talk.play_out()
         states = [one for one in talk.states if one["type"] == "state"]
-    run = mobilenet.run(Path(__file__).parents[2] / "scenarios" / "first.yaml", out=tmp_path / "plain")
+    run = mobilenet.run(FIRST, out=tmp_path / "plain")
     events = run.events
     told = [
         (at, event, host)
@@ -86,20 +84,19 @@ def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
 
 def test_wires_stations_and_further_hosts_are_told_of(served: Server) -> None:
     with Talk(served) as talk:
-        talk.ask("since", generation=0, row=0)
+        talk.since()
         talk.ask("play", speed="max", until_s=2)
-        for what in (
-            {"do": "cut", "link": ["s0", "s1"]},
-            {"do": "radio_off", "station": "s2"},
-            {"do": "add", "to_m": [100, 0]},
-            {"do": "mend", "link": ["s1", "s0"]},
-            {"do": "radio_on", "station": "s2"},
+        for what, how in (
+            ("cut", {"link": ["s0", "s1"]}),
+            ("radio_off", {"station": "s2"}),
+            ("add", {"to_m": [100, 0]}),
+            ("mend", {"link": ["s1", "s0"]}),
+            ("radio_on", {"station": "s2"}),
         ):
-            assert "error" not in talk.ask("do", what=what)
+            assert "error" not in talk.do(what, **how)
         state = talk.until_state(lambda one: len(one.get("interventions", ())) == 5)
         assert len(state["hosts"]["x_cm"]) == 7
-        talk.ask("play", speed="max")
-        talk.until_state(lambda one: one["is_over"])
+        talk.play_out()
         told = [event for one in talk.states if one["type"] == "state" for event in one["events"]["event"]]
         assert [event for event in told if event in ("cut", "radio_off", "mend", "radio_on")] == [
             "cut", "radio_off", "mend", "radio_on",
@@ -109,12 +106,11 @@ def test_wires_stations_and_further_hosts_are_told_of(served: Server) -> None:
 def test_two_listeners_see_one_run(served: Server) -> None:
     with Talk(served) as first, Talk(served) as second:
         for talk in (first, second):
-            talk.ask("since", generation=0, row=0)
+            talk.since()
         first.ask("play", until_s=0.5, speed=4)
         for talk in (first, second):
-            state = talk.until_state(lambda one: one["time_ns"] >= 5 * 10**8 and not one["is_playing"])
-            assert state["time_ns"] == 5 * 10**8
-        second.ask("do", what={"do": "leave", "host": "h2"})
+            assert talk.until_at(0.5)["time_ns"] == 5 * 10**8
+        second.do("leave", host="h2")
         told = first.until_state(lambda one: one.get("interventions"))
         assert [one["host"] for one in told["interventions"]] == ["h2"]
 
@@ -122,15 +118,15 @@ def test_two_listeners_see_one_run(served: Server) -> None:
 def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served: Server) -> None:
     with Talk(served) as slow, Talk(served) as usual:
         for talk in (slow, usual):
-            talk.ask("since", generation=0, row=0)
+            talk.since()
         slow.ask("pace", states_per_s=0.1)
         usual.ask("play", speed=4, until_s=6)
         usual.until_state(lambda one: one["time_ns"] >= 5_000_000_000)
-        assert "error" not in slow.ask("do", what={"do": "crash", "host": "h3"})
+        assert "error" not in slow.do("crash", host="h3")
         done = slow.until_state(lambda one: one.get("interventions"))
         assert done["interventions"][0]["do"] == "crash"
         for talk in (slow, usual):
-            talk.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= 6_000_000_000)
+            talk.until_at(6)
     assert len(slow.states) < 10
     assert len(usual.states) > 2 * len(slow.states)
     told = [[time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)]
@@ -139,10 +135,10 @@ def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served:
 
 def test_a_run_waits_for_who_looks_back_until_they_are_done_or_gone(served: Server) -> None:
     with Talk(served) as talk:
-        talk.ask("since", generation=0, row=0)
+        talk.since()
         talk.ask("play", speed=1, until_s=25)
         with Talk(served) as other:
-            other.ask("since", generation=0, row=0)
+            other.since()
             other.ask("hold", on=True)
             waiting = talk.until_state(lambda one: "is_held" in one)
             assert not waiting["is_playing"]
@@ -159,9 +155,9 @@ def test_a_run_waits_for_who_looks_back_until_they_are_done_or_gone(served: Serv
 
 
 def test_a_step_is_not_lost_while_somebody_looks_back(tmp_path: Path) -> None:
-    served = Server(tmp_path, str(ROOT / "scenarios" / "dynamic.yaml"), "--set", "duration_s=60")
+    served = Server(tmp_path, str(SCENARIOS / "dynamic.yaml"), "--set", "duration_s=60")
     with Talk(served) as talk:
-        talk.ask("since", generation=0, row=0)
+        talk.since()
         talk.ask("step", what="violation")
         talk.ask("hold", on=True)
         talk.until_state(lambda one: "is_held" in one)
@@ -172,11 +168,10 @@ def test_a_step_is_not_lost_while_somebody_looks_back(tmp_path: Path) -> None:
 
 def test_a_slow_listener_slows_nobody_down(served: Server) -> None:
     with Talk(served) as talk:
-        talk.ask("since", generation=0, row=0)
+        talk.since()
         talk.ask("pace", states_per_s=0.1)
         began_s = time.monotonic()
-        talk.ask("play", speed=50, until_s=20)
-        talk.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= 20_000_000_000)
+        talk.play_to(20, 50)
         assert time.monotonic() - began_s < 10  # 0.4 s, if the machine can
 
 
@@ -198,7 +193,7 @@ class Slow(Page):
 
 @pytest.fixture
 def slow() -> tuple[Desk, Sockets, Slow]:
-    desk = Desk(mobilenet.live(ROOT / "scenarios" / "first.yaml"))
+    desk = Desk(mobilenet.live(FIRST))
     server, listener = Sockets(desk, lambda: ""), Slow()
     listener.place = Place(0, 0)
     server.listeners.append(listener)
@@ -238,7 +233,7 @@ def test_who_is_far_behind_is_told_all_though_the_run_stands(
 
 def test_many_commands_do_not_put_off_the_next_state(served: Server) -> None:
     with Talk(served) as talk:
-        talk.ask("since", generation=0, row=0)
+        talk.since()
         talk.ask("play", speed=1)
         for _ in range(80):
             talk.ask("speed", speed=1)
@@ -250,13 +245,12 @@ def test_many_commands_do_not_put_off_the_next_state(served: Server) -> None:
 
 def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: Server, tmp_path: Path) -> None:
     with Talk(served) as talk:
-        talk.ask("since", generation=0, row=0)
-        talk.ask("play", speed="max", until_s=12)
-        talk.until_state(lambda one: not one["is_playing"] and one["time_ns"] >= 12_000_000_000)
+        talk.since()
+        talk.play_to(12)
         of_h2 = talk.ask("watch", node="h2", deliveries=True)["delivered"]
         had = [talk.ask("message", message=f"h{host}:{seq}") for host in range(6) for seq in range(3)]
         assert "delivered" not in talk.ask("watch", node="h2")
-    run = mobilenet.run(ROOT / "scenarios" / "first.yaml", out=tmp_path / "whole")
+    run = mobilenet.run(FIRST, out=tmp_path / "whole")
     events = run.events[(run.events["time_ns"] <= 12_000_000_000) & (run.events["event"] == "deliver")]
     own = events[events["node"] == "h2"]
     assert of_h2 == {"time_ns": own["time_ns"].tolist(), "message": own["message"].tolist()}
@@ -270,13 +264,12 @@ def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: S
 
 def test_who_looks_when_time_went_back_begins_anew(served: Server) -> None:
     with Talk(served) as talk:
-        talk.ask("since", generation=0, row=0)
-        talk.ask("play", speed="max", until_s=6)
-        talk.until_state(lambda one: one["time_ns"] == 6 * 10**9)
+        talk.since()
+        assert talk.play_to(6)["time_ns"] == 6 * 10**9
         talk.ask("rewind", to_s=2)
         while talk.receive()["type"] != "again":
             pass
-        talk.ask("since", generation=1, row=0)
+        talk.since(1)
         assert talk.state()["time_ns"] == 2 * 10**9
 
 
@@ -359,7 +352,7 @@ def test_what_is_wrong_is_said_in_one_line_and_the_session_goes_on(
 
 def test_an_unknown_node_is_watched_by_nobody(served_to_all: Server) -> None:
     with Talk(served_to_all) as talk:
-        talk.ask("since", generation=0, row=0)
+        talk.since()
         assert "there is no h77" in talk.ask("watch", node="h77")["error"]
         assert "error" not in talk.ask("watch", node="s1")
         assert talk.until_state(lambda one: "card" in one)["card"]["node"] == "s1"
@@ -392,10 +385,9 @@ def test_a_flood_of_commands_is_refused_in_one_line(served_to_all: Server) -> No
 
 def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(served: Server, tmp_path: Path) -> None:
     with Talk(served) as talk:
-        talk.ask("since", generation=0, row=0)
-        talk.ask("play", speed="max", until_s=5)
-        talk.until_state(lambda one: one["time_ns"] >= 5 * 10**9)
-        talk.ask("do", what={"do": "crash", "host": "h1"})
+        talk.since()
+        talk.play_to(5)
+        talk.do("crash", host="h1")
     code, out, err = served.end()
     assert (code, err) == (0, "")
     assert "the run until then, with 1 intervention, is in runs/first-live-s1, marked as ended early" in out
@@ -427,7 +419,7 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
 )
 def test_what_cannot_be_is_said_at_the_start_in_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mobilenet", "live", str(ROOT / "scenarios" / "first.yaml"), "--no-browser", *options],
+        [sys.executable, "-m", "mobilenet", "live", str(FIRST), "--no-browser", *options],
         cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 2
@@ -439,10 +431,9 @@ def test_what_cannot_be_is_said_at_the_start_in_one_line(options: tuple[str, ...
 def test_who_does_not_read_does_not_hold_up_the_end(served: Server) -> None:
     with Talk(served) as deaf, Talk(served) as talk:
         for one in (deaf, talk):
-            one.ask("since", generation=0, row=0)
-        talk.ask("do", what={"do": "crash", "host": "h3"})
-        talk.ask("play", speed="max")
-        talk.until_state(lambda one: one["is_over"])
+            one.since()
+        talk.do("crash", host="h3")
+        talk.play_out()
         began_s = time.monotonic()
         code, out, _ = served.end()
         assert time.monotonic() - began_s < 4  # a listener has 10 s to say goodbye, unless told otherwise
@@ -451,10 +442,7 @@ def test_who_does_not_read_does_not_hold_up_the_end(served: Server) -> None:
 
 
 def test_a_port_that_is_taken_is_one_line(served_to_all: Server, tmp_path: Path) -> None:
-    other = Server.__new__(Server)
-    Server.__init__(
-        other, tmp_path, str(Path(__file__).parents[2] / "scenarios" / "first.yaml"), "--port", str(served_to_all.port)
-    )
+    other = Server(tmp_path, str(FIRST), "--port", str(served_to_all.port))
     _, err = other.process.communicate(timeout=60)
     assert other.process.returncode == 2
     assert len(err.splitlines()) == 1

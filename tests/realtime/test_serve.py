@@ -25,6 +25,7 @@ from mobilenet.simulation.datagrams import RealTime
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.swarm.shrink import Shrinking
 from tests.realtime.own import scenario
+from tests.tools import edited
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
 SAMPLE = Path(__file__).parents[2] / "scenarios" / "programs" / "udp.yaml"
@@ -53,8 +54,22 @@ def served(path: Path, out: Path, limit_ms: float | None = None, **more: object)
     return run(path, out=out, overrides=overrides, allow_code=True, real_time=RealTime(limit_ms))
 
 
+def talked(folder: Path, code: str, hosts: int = 2, duration_s: float = 1.0, **more: object) -> Run:
+    """A run in which these programs talk."""
+    return served(scenario(folder, code, hosts, duration_s, **more), folder / "run")
+
+
+def serve(path: Path, *more: str) -> list[str]:
+    """The command, which writes a run beside the scenario."""
+    return [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(path.parent / "run"), *more]
+
+
+def port_of(path: Path) -> int:
+    return int(json.loads(path.read_text())["protocol"]["port"])
+
+
 def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
-    done = served(scenario(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"}), tmp_path / "run")
+    done = talked(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
     assert done.verdict == "valid"
     assert done.metrics["datagrams"] >= done.metrics["datagrams_received"] > 5  # type: ignore[operator]
     assert done.metrics["broadcasts"] == 5 and done.metrics["deliveries"] == 10
@@ -81,7 +96,7 @@ LIES = {
 
 @pytest.mark.parametrize("broken", ("creation", "duplication"))
 def test_who_lies_is_found_out(broken: str, tmp_path: Path) -> None:
-    done = served(scenario(tmp_path, LIES[broken], 2, 3.0, protocol={"promises": "fifo"}), tmp_path / "run")
+    done = talked(tmp_path, LIES[broken], 2, 3.0, protocol={"promises": "fifo"})
     assert done.verdicts[broken].answer == "violated"
 
 
@@ -90,12 +105,12 @@ def test_a_wrong_order_is_found_out(tmp_path: Path) -> None:
         'say(f"deliver 0 {data.decode()}")', "held.append(data.decode())"
     )
     late += "\n    for each in held[::-1]: say(f'deliver 0 {each}')"
-    done = served(scenario(tmp_path, late, 2, 3.0, protocol={"promises": "fifo"}), tmp_path / "run")
+    done = talked(tmp_path, late, 2, 3.0, protocol={"promises": "fifo"})
     assert done.verdicts["fifo_order"].answer == "violated"
 
 
 def test_the_radio_stands_between_them(tmp_path: Path) -> None:
-    done = served(scenario(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2}), tmp_path / "run")
+    done = talked(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2})
     assert done.metrics["datagrams"] > 2  # type: ignore[operator]
     assert done.metrics["datagrams_received"] == 0
 
@@ -103,7 +118,7 @@ def test_the_radio_stands_between_them(tmp_path: Path) -> None:
 def test_a_crash_kills_the_program_and_a_recovery_starts_another(tmp_path: Path) -> None:
     code = "open(f'life-{me}-{time.monotonic_ns()}', 'w').close()\nwhile True: time.sleep(1)"
     outage = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 0.3}]}
-    done = served(scenario(tmp_path, code, duration_s=1.2, faults=outage), tmp_path / "run")
+    done = talked(tmp_path, code, duration_s=1.2, faults=outage)
     assert done.metrics["crashes"] == 1 and done.verdict == "valid"
     assert len(list(tmp_path.glob("life-0-*"))) == 2 and len(list(tmp_path.glob("life-1-*"))) == 1
     assert not _alive(str(tmp_path))
@@ -131,7 +146,7 @@ def test_a_crash_kills_who_has_closed_its_output_too(tmp_path: Path) -> None:
 os_close = __import__("os").close; os_close(1)
 beats = open(f"beats-{me}-{time.monotonic_ns()}", "w")
 while True: print(time.monotonic(), file=beats, flush=True); time.sleep(0.02)"""
-    served(scenario(tmp_path, code, 2, 3.0, faults=OUTAGE), tmp_path / "run")
+    talked(tmp_path, code, 2, 3.0, faults=OUTAGE)
     first, second = sorted(tmp_path.glob("beats-0-*"), key=lambda path: path.stat().st_mtime)
     assert float(first.read_text().split()[-1]) < float(second.read_text().split()[0])
 
@@ -147,9 +162,8 @@ NO_NUMBERS = {
 @pytest.mark.parametrize("code", NO_NUMBERS)
 def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
     path = scenario(tmp_path, f"{code}\nwhile True: time.sleep(1)")
-    values = json.loads(path.read_text())
-    values["protocol"]["lines"] = NO_NUMBERS[code]
-    path.write_text(json.dumps(values))
+    with edited(path) as values:
+        values["protocol"]["lines"] = NO_NUMBERS[code]
     with pytest.raises(PluginError, match=r"h\d: its line .* there, expected a whole number of at most 12 digits"):
         served(path, tmp_path / "run")
 
@@ -159,7 +173,7 @@ def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Pa
     said = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # as programs write that count hosts from 1
     write = f"say({said!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({said!r})"
     path = scenario(tmp_path, f"{write}\nwhile True: time.sleep(1)", protocol={"promises": "fifo", "logs": logs})
-    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
+    command = serve(path, "--allow-code")
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     where = "its standard output" if logs is None else "\\S*log[01].txt"
     expected = f"protocol.lines.deliver: h[01]: the line deliver 2 0 in {where}: got sender 2, expected a host from 0"
@@ -173,14 +187,14 @@ def test_no_sender_need_be_0(tmp_path: Path) -> None:
     code = """
 if me == 1: say("broadcast 7\\ndeliver 1 7")
 while True: time.sleep(1)"""
-    done = served(scenario(tmp_path, code, protocol={"promises": "fifo"}), tmp_path / "run")
+    done = talked(tmp_path, code, protocol={"promises": "fifo"})
     assert done.verdicts["creation"].answer == "valid"
     assert done.events[done.events.event == "deliver"].message.tolist() == ["h1:0"]
 
 
 def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
-    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
+    command = serve(path, "--allow-code")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serving:
         deadline = time.monotonic() + 30
         while not (tmp_path / "up").exists() and time.monotonic() < deadline:
@@ -208,10 +222,9 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
     protocol = {"lines": {"broadcast": "sent (?P<number>[0-9]+)", "deliver": "got (?P<sender>.) (?P<number>[0-9]+)"}}
     protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
     path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
-    port = json.loads(path.read_text())["protocol"]["port"]
+    port = port_of(path)
     (tmp_path / "log0.txt").write_text("sent 99\n")  # of an earlier run
-    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(tmp_path / "run")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving:
+    with subprocess.Popen(serve(path), stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
         assert f"Host 0 reaches host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
         one, other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
@@ -238,8 +251,8 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
 
 def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
     path = scenario(tmp_path, "while True: time.sleep(1)")
-    port = json.loads(path.read_text())["protocol"]["port"]
-    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
+    port = port_of(path)
+    command = serve(path, "--allow-code")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving, _datagram_socket() as stranger:
         while serving.poll() is None:
             for where in ("127.0.0.1", "127.77.9.1", "127.77.1.1", *_own_address()):
@@ -257,7 +270,7 @@ if me == 0:
         say(asking.recv(100).decode())
     open("answer", "w").write("mobilenet carries UDP alone" )
 while True: time.sleep(1)"""
-    done = served(scenario(tmp_path, code), tmp_path / "run")
+    done = talked(tmp_path, code)
     assert done.manifest["real_time"]["asked_for_tcp"] == ["h0"] and (tmp_path / "answer").exists()
 
 
@@ -274,7 +287,7 @@ def test_a_program_that_fails_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(
         PluginError, match=r"h0: its program ended with exit code 3; last on its standard error: no luck"
     ):
-        served(scenario(tmp_path, "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)"), tmp_path / "run")
+        talked(tmp_path, "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)")
     assert not _alive(str(tmp_path))
 
 
@@ -287,7 +300,7 @@ FAILS = {
 @pytest.mark.parametrize("when", FAILS)
 def test_a_failure_shows(when: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"h\d: its program ended with exit code 4"):
-        served(scenario(tmp_path, FAILS[when], duration_s=6), tmp_path / "run")
+        talked(tmp_path, FAILS[when], duration_s=6)
     assert not _alive(str(tmp_path))
 
 
@@ -295,15 +308,14 @@ def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pyte
     asked: list[object] = []  # how a program ended, for which one may wait
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
     code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
-    done = served(scenario(tmp_path, code, duration_s=3), tmp_path / "run")
+    done = talked(tmp_path, code, duration_s=3)
     assert done.verdict == "valid" and len(list(tmp_path.glob("closed-*"))) == 2 and asked == []
 
 
 def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
     path = scenario(tmp_path, "say('broadcast 7'); say('a' * 60)\nwhile True: time.sleep(1)")
-    values = json.loads(path.read_text())
-    values["protocol"]["lines"] = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
-    path.write_text(json.dumps(values))
+    with edited(path) as values:
+        values["protocol"]["lines"] = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
     with pytest.raises(
         PluginError, match=r"h\d: its line a+: protocol.lines.deliver takes longer to look for than 1 s"
     ):
@@ -319,14 +331,14 @@ for number in range(20):
     (own if number % 2 and me == 0 else another).sendto(b"me", peers[1 - me])
     time.sleep(0.05)
 while True: time.sleep(1)"""
-    done = served(scenario(tmp_path, code, 2, 3.0, protocol={"own_port": None}), tmp_path / "run")
+    done = talked(tmp_path, code, 2, 3.0, protocol={"own_port": None})
     assert done.manifest["real_time"]["claimed_twice"] == ["h0"]
 
 
 def test_a_new_life_elsewhere_is_no_second_program(tmp_path: Path) -> None:
     code = "own.close(); own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
     code += "while True: own.sendto(b'me', peers[1 - me]); time.sleep(0.05)"
-    done = served(scenario(tmp_path, code, 2, 2.0, protocol={"own_port": None}, faults=OUTAGE), tmp_path / "run")
+    done = talked(tmp_path, code, 2, 2.0, protocol={"own_port": None}, faults=OUTAGE)
     assert done.metrics["crashes"] == 1 and done.manifest["real_time"]["claimed_twice"] == []
 
 
@@ -335,7 +347,7 @@ def test_who_kills_the_supervisor_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(
         PluginError, match="the process that holds the programs was ended or stopped from outside"
     ) as caught:
-        served(scenario(tmp_path, code, duration_s=5), tmp_path / "run")
+        talked(tmp_path, code, duration_s=5)
     assert not caught.value.is_input
 
 
@@ -356,13 +368,13 @@ def test_a_second_ctrl_c_ends_the_command() -> None:
 
 
 def test_a_program_may_end(tmp_path: Path) -> None:
-    assert served(scenario(tmp_path, "sys.exit(0)"), tmp_path / "run").verdict == "valid"
+    assert talked(tmp_path, "sys.exit(0)").verdict == "valid"
 
 
 def test_who_falls_behind_is_stopped(tmp_path: Path) -> None:
     path = scenario(tmp_path, TALK)
-    command = ["serve", str(path), "--allow-code", "--hard-limit-ms", "0.1", "--out", str(tmp_path / "run")]
-    done = subprocess.run([sys.executable, "-m", "mobilenet", *command], capture_output=True, text=True, check=False)
+    command = serve(path, "--allow-code", "--hard-limit-ms", "0.1")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert re.search(r"the emulation is [0-9.]+ ms late, more than --hard-limit-ms 0.1; expected fewer", done.stderr)
     assert "ms late" in Run(tmp_path / "run").manifest["ended_by_error"] and not _alive(str(tmp_path))
@@ -379,7 +391,7 @@ if os.fork() == 0:
 open('up', 'w').close()
 while True: time.sleep(1)"""
     path = scenario(tmp_path, escapes, duration_s=60)
-    command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
+    command = serve(path, "--allow-code")
     serving = subprocess.Popen(command, start_new_session=True)
     deadline = time.monotonic() + 30
     while not (tmp_path / "up").exists() and time.monotonic() < deadline:
@@ -395,14 +407,14 @@ while True: time.sleep(1)"""
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     path = scenario(tmp_path, TALK)
     with _datagram_socket() as taken:
-        taken.bind(("127.0.0.1", json.loads(path.read_text())["protocol"]["port"]))
+        taken.bind(("127.0.0.1", port_of(path)))
         with pytest.raises(ScenarioError, match=r"protocol.port: cannot listen at port \d+ .*: Address already in use"):
             served(path, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_it_is_never_played_again(tmp_path: Path) -> None:
-    done = served(scenario(tmp_path, "sys.exit(0)"), tmp_path / "run")
+    done = talked(tmp_path, "sys.exit(0)")
     with pytest.raises(
         RunError, match="never the same again; expected one that recorded its messages, with --set reco"
     ):

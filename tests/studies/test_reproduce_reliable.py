@@ -12,10 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from mobilenet import workers
-from mobilenet.cli.main import app
 from mobilenet.papers import jobs, reliable
 from mobilenet.papers.reliable_counts import KINDS, Counts
 from mobilenet.papers.reliable_statements import (
@@ -40,6 +38,7 @@ from mobilenet.papers.reliable_statements import (
 )
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
 from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
+from tests.tools import invoke
 
 N = 8
 ONES, NOBODY = [0, *[1] * 7], [0] * 8
@@ -336,7 +335,7 @@ def test_what_is_there_is_not_run_again(
 
 def test_another_number_of_processes_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(reliable, "perform_all", lambda *_: pytest.fail("a run"))
-    done = CliRunner().invoke(app, ["reproduce", "reliable", "--processes", "20", "--out", str(tmp_path / "out")])
+    done = invoke("reproduce", "reliable", "--processes", "20", "--out", tmp_path / "out")
     said = done.output.replace("\n", " ")
     assert done.exit_code == 2 and "--processes 20" in said and "a power of two" in said and "--set" not in said
     assert not (tmp_path / "out").exists()

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from mobilenet.cli.main import app
 from mobilenet.papers import jobs
 from mobilenet.papers.agreement import AGREES, CONTRADICTED, DIFFERS, UNEXPLAINED, held_against
 from mobilenet.papers.jobs import Job, perform_all, prepare
 from mobilenet.parameters import ScenarioError
+from tests.tools import invoke
 
 JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
 
@@ -37,7 +36,7 @@ def test_what_cannot_be_is_refused_at_once(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(jobs, "performed", lambda *_: pytest.fail("a run"))
-    done = CliRunner().invoke(app, ["reproduce", *arguments])
+    done = invoke("reproduce", *arguments)
     assert done.exit_code == 2 and said in done.output.replace("\n", " ")
 
 
@@ -91,7 +90,7 @@ def test_what_agrees_with_print(
 @pytest.mark.parametrize("paper", ["bundling", "causal"])
 def test_a_reproduction_ends_with_how_much_agrees(paper: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = CliRunner().invoke(app, ["reproduce", paper, "--processes", "16", "--workers", "1", "--out", str(out)])
+    done = invoke("reproduce", paper, "--processes", "16", "--workers", "1", "--out", out)
     assert done.exit_code == 0, done.output
     said = re.search(r"(\d+) values in print: (.*); all (\d+) rows in ", done.output)
     assert said is not None

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli.main import app
 from mobilenet.protocols.vcube.parameters import PARAMETERS
 from mobilenet.scenario import ProcessScenario
 from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.simulation.processes.steps import LaneWithoutOrder
 from mobilenet.swarm.broadcasts import draw
 from mobilenet.swarm.campaign import judge_seed, keep_run, run_campaign
+from tests.tools import invoke
 
 SAMPLE = range(60)
 
@@ -115,7 +114,7 @@ def test_a_kept_schedule_says_how_to_repeat_it(protocol: str, tmp_path: Path) ->
 
 def test_the_command_takes_protocols_and_backbones() -> None:
     def call(*words: str) -> tuple[int, str]:
-        result = CliRunner().invoke(app, ["swarm", "--count", "3", "--seed", "1", "--workers", "1", *words])
+        result = invoke("swarm", "--count", "3", "--seed", "1", "--workers", "1", *words)
         return result.exit_code, result.output
 
     code, said = call("--protocol", "all_to_all")

@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli.main import app
 from mobilenet.network.radio.links import cell_m
 from mobilenet.protocols.names import AMONG_PROCESSES
 from mobilenet.scenario import Scenario
@@ -21,8 +19,11 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.swarm import campaign, scenes
 from mobilenet.swarm.campaign import Result, judge_seed, keep_run, run_campaign
 from mobilenet.swarm.scenes import Radio
+from mobilenet.verify.judge import Answer
+from tests.tools import invoke
 
 ROOT = Path(mobilenet.__file__).parents[1]
+FOUND: tuple[Answer, str] = ("violated", "causal_order: h0:1 overtook h0:0")
 
 
 def test_a_few_seeds_of_both_networks_are_valid() -> None:
@@ -92,20 +93,13 @@ def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest
 def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(seeds: range, workers: int, keep: Path | None) -> Iterator[Result]:
         for seed in seeds:
-            yield Result(
-                seed,
-                "radio",
-                "violated" if seed == 7 else "valid",
-                "causal_order: h0:1 overtook h0:0" if seed == 7 else "",
-            )
+            yield Result(seed, "radio", *FOUND) if seed == 7 else Result(seed, "radio", "valid", "")
 
     monkeypatch.setattr(campaign, "run_campaign", found)
-    result = CliRunner().invoke(app, ["swarm", "--count", "5", "--seed", "5", "--workers", "1"])
+    result = invoke("swarm", "--count", 5, "--seed", 5, "--workers", 1)
     assert result.exit_code == 1
-    assert (
-        "schedule 7 (radio) violated:" in result.output
-        and "Repeat: mobilenet swarm --count 1 --seed 7" in result.output
-    )
+    assert "schedule 7 (radio) violated:" in result.output
+    assert "Repeat: mobilenet swarm --count 1 --seed 7" in result.output
 
 
 def test_what_is_not_valid_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -115,7 +109,7 @@ def test_what_is_not_valid_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_the_command_on_sound_seeds() -> None:
-    result = CliRunner().invoke(app, ["swarm", "--count", "4", "--seed", "2", "--workers", "1"])
+    result = invoke("swarm", "--count", "4", "--seed", "2", "--workers", "1")
     assert result.exit_code == 0 and "4 valid" in result.output
 
 
@@ -189,17 +183,17 @@ def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: py
 
     def found(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
         asked.append(others)
-        yield from (Result(seed, "radio", "violated", "causal_order: h0:1 overtook h0:0") for seed in seeds)
+        yield from (Result(seed, "radio", *FOUND) for seed in seeds)
 
     monkeypatch.setattr(campaign, "run_campaign", found)
     options = ["swarm", "--count", "1", "--seed", "5", "--workers", "1", "--protocol", "tcp_flooding", "--mac"]
-    said = CliRunner().invoke(app, [*options, "acking"]).output
+    said = invoke(*options, "acking").output
     assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --mac acking --keep runs" in said
     assert "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --mac acking" in said
-    said = CliRunner().invoke(app, [*options, "dcf"]).output
+    said = invoke(*options, "dcf").output
     assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --keep runs" in said
     assert said.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding"
-    said = CliRunner().invoke(app, [*options, "dcf", "--keep", "a place"]).output
+    said = invoke(*options, "dcf", "--keep", "a place").output
     assert said.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --keep 'a place'"
     assert [others.get("radio") for others in asked] == ["acking", None, None]
 
@@ -207,7 +201,7 @@ def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: py
 @pytest.mark.parametrize("protocol", sorted(AMONG_PROCESSES))
 def test_processes_have_no_mac(protocol: str) -> None:
     for mac in ("dcf", "acking"):
-        result = CliRunner().invoke(app, ["swarm", "--count", "1", "--protocol", protocol, "--mac", mac])
+        result = invoke("swarm", "--count", "1", "--protocol", protocol, "--mac", mac)
         assert result.exit_code == 2
         assert result.output.splitlines() == [f"--mac {mac}: {protocol} plays among processes, which have no radio"]
 
@@ -222,7 +216,7 @@ TOGETHER = {
 
 @pytest.mark.parametrize("options", TOGETHER)
 def test_options_of_programs_that_do_not_go_together(options: str) -> None:
-    result = CliRunner().invoke(app, ["swarm", "--count", "1", "--allow-code", *options.split()])
+    result = invoke("swarm", "--count", "1", "--allow-code", *options.split())
     assert result.exit_code == 2 and result.output.splitlines() == [TOGETHER[options]]
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli.main import app
 from mobilenet.scenario import ProcessScenario
 from mobilenet.swarm import plug_ins
 from mobilenet.swarm.campaign import Result, judge_seed, keep_run, network_of, run_campaign
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from tests.tools import invoke
 
 PLUG_INS = Path(mobilenet.__file__).parents[1] / "scenarios" / "own_protocol"
 RING = f"{PLUG_INS / 'ring.py'}:Ring"
@@ -199,7 +198,7 @@ def test_a_host_s_broadcast_reaches_its_station_and_perhaps_others(tmp_path: Pat
 
 
 def call(*words: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["swarm", "--count", "2", "--workers", "1", *words])
+    result = invoke("swarm", "--count", "2", "--workers", "1", *words)
     return result.exit_code, result.output
 
 

@@ -4,8 +4,6 @@ so in words.
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from mobilenet.viz.figures import run_figures, runs
+from mobilenet.viz.figures import run_figures
 from mobilenet.viz.style import Look
-from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli.main import app
+from mobilenet.viz import style
+from tests.tools import copied, edited, invoke
 from tests.viz.overlap import legends_on_curves, overlapping
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +31,7 @@ def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Checked:
         assert overlapping(figure) == [], target
         assert legends_on_curves(figure) == [], target
 
-    monkeypatch.setattr(runs, "save", look)
+    monkeypatch.setattr(style, "save", look)
 
     def draw(run: Path) -> list[Any]:
         both = [run_figures(run, tmp_path / str(captions), Look((".svg",), captions)) for captions in (True, False)]
@@ -65,16 +63,15 @@ def test_of_processes(name: str, checked: Checked, tmp_path: Path) -> None:
 
 
 def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(run, tmp_path / "a $run$ of _ours_"))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["station_names"] = {"s0": "$\\frac", "s1": "Mast\n1"}
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    copy = copied(run, tmp_path / "a $run$ of _ours_")
+    with edited(copy / "manifest.json") as manifest:
+        manifest["station_names"] = {"s0": "$\\frac", "s1": "Mast\n1"}
     assert len(checked(copy)) == 9
 
 
 def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
     """Figures without places need none; that of the field leaves them out and says so."""
-    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    copy = copied(run, tmp_path / "run")
     places = pq.read_table(copy / "positions.parquet")
     x_m = places["x_m"].to_numpy().copy()
     x_m[40:60] = float("nan")
@@ -87,14 +84,13 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
     )
     assert "recorded places that are no places are left out" in field.note
     for command in ("map", "report"):
-        result = CliRunner().invoke(app, [command, str(copy)])
-        assert result.exit_code == 2
-        assert "nowhere on the plane" in result.stderr
+        result = invoke(command, copy)
+        assert result.exit_code == 2 and "nowhere on the plane" in result.stderr
 
 
 def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) -> None:
     """No change of cell was confirmed: the picture says so."""
-    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    copy = copied(run, tmp_path / "run")
     events = pq.read_table(copy / "events.parquet")
     at = events.column_names.index("detail")
     details = [text.replace('"cell"', '"recovery"') if text else text for text in events["detail"].to_pylist()]
@@ -108,14 +104,14 @@ def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) 
 def test_figures_for_a_paper(run: Path, tmp_path: Path) -> None:
     """PDF of a given width; titles and captions in a file beside them."""
     words = ["figures", str(run), "-o", str(tmp_path / "out"), "--format", "pdf,png", "--width", "3.5", "--plain"]
-    done = CliRunner().invoke(app, words)
+    done = invoke(*words)
     assert done.exit_code == 0, done.output
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"delays.pdf", "delays.png", "captions.txt"} <= names and not any(name.endswith(".svg") for name in names)
     width_px = int.from_bytes((tmp_path / "out" / "delays.png").read_bytes()[16:20], "big")
     assert width_px == 3.5 * 300
     assert "delays: " in (tmp_path / "out" / "captions.txt").read_text()
-    refused = CliRunner().invoke(app, ["figures", str(run), "--format", "gif"])
+    refused = invoke("figures", run, "--format", "gif")
     assert refused.exit_code == 2 and "'gif' is none of svg, png, pdf" in refused.output
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from mobilenet.viz.figures import frames as drawn_frames
-from mobilenet.viz.figures import run_figures, runs
+from mobilenet.viz.figures import run_figures
 from mobilenet.viz.figures.frames import _by_distance, read_frames
 from mobilenet.viz.figures.outcomes import REASONS
 from mobilenet.viz.map.data import document
@@ -21,6 +20,8 @@ from mobilenet.viz.style import Look
 
 import mobilenet
 from mobilenet.network.radio.frame import SINR_OUTCOMES
+from mobilenet.viz import style
+from tests.tools import copied
 from tests.viz.overlap import legends_on_curves, overlapping
 
 SCENARIO = """
@@ -101,17 +102,23 @@ def test_a_sample_of_frames_has_the_same_shares(run: Path, monkeypatch: pytest.M
         assert fewer_received[kind].sum() / fewer[kind].sum() == pytest.approx(share, abs=0.05)
 
 
-def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = pd.read_parquet(run / "frames.parquet")
-    bars: dict[str, list[float]] = {}
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[float]]:
+    """Those of the figure of losses, by their words, when it has been drawn; no figure is saved."""
+    found: dict[str, list[float]] = {}
 
     def look(figure: Any, target: Path) -> None:
         assert overlapping(figure) == [] and legends_on_curves(figure) == [], target
         if target.stem == "fates":
             for group in figure.axes[0].containers:
-                bars[group.get_label()] = [bar.get_width() for bar in group]
+                found[group.get_label()] = [bar.get_width() for bar in group]
 
-    monkeypatch.setattr(runs, "save", look)
+    monkeypatch.setattr(style, "save", look)
+    return found
+
+
+def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, bars: dict[str, list[float]]) -> None:
+    table = pd.read_parquet(run / "frames.parquet")
     notes = {drawn.path.stem: drawn.note for drawn in run_figures(run, tmp_path, Look((".svg",)))}
     words = {REASONS[fate][0] for fate in table.fate.unique() if fate != "received"}
     assert set(bars) == words and len(words) >= 3
@@ -126,21 +133,12 @@ def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, monkeypatch
 
 
 def test_a_run_without_recorded_frames_shows_its_losses(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Path, tmp_path: Path, bars: dict[str, list[float]]
 ) -> None:
     """The bars of all receptions are the shares of the table that this one does not have."""
     table = pd.read_parquet(run / "frames.parquet")
     is_sinr = (run / "links.parquet").exists()
-    copy = Path(shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("frames.*", "links.*")))
-    bars: dict[str, list[float]] = {}
-
-    def look(figure: Any, target: Path) -> None:
-        assert overlapping(figure) == [] and legends_on_curves(figure) == [], target
-        if target.stem == "fates":
-            for group in figure.axes[0].containers:
-                bars[group.get_label()] = [bar.get_width() for bar in group]
-
-    monkeypatch.setattr(runs, "save", look)
+    copy = copied(run, tmp_path / "run", "frames.*", "links.*")
     notes = {drawn.path.stem: drawn.note for drawn in run_figures(copy, tmp_path / "figures", Look((".svg",)))}
     assert "reception" not in notes and set(bars) == {REASONS[fate][0] for fate in set(table.fate) - {"received"}}
     for fate in set(table.fate) - {"received"}:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from mobilenet.viz.map.data import document
-from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli.main import app
 from mobilenet.replay.rerun import write_frames
+from tests.tools import invoke
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 
@@ -21,6 +20,6 @@ def test_the_replay_gives_what_would_have_been_recorded(tmp_path: Path) -> None:
     assert document(plain)["places"]["losses"] is None
     assert document(plain, frames_in=tmp_path)["places"] == document(recorded)["places"]
     before = sorted(path.name for path in plain.iterdir())
-    done = CliRunner().invoke(app, ["map", str(plain), "--losses", "-o", str(tmp_path / "map.html"), "--quiet"])
+    done = invoke("map", plain, "--losses", "-o", tmp_path / "map.html", "--quiet")
     assert done.exit_code == 0 and (tmp_path / "map.html").stat().st_size > 100_000
     assert sorted(path.name for path in plain.iterdir()) == before

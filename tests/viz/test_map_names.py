@@ -4,8 +4,6 @@ station.
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +14,7 @@ from mobilenet.viz.map import draw
 from mobilenet.viz.style import STATIONS, station_colour
 
 from tests.browser import Page
+from tests.tools import copied, edited
 from tests.viz.test_map_browser import CARD, shown
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 
@@ -36,11 +35,10 @@ SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), the whole deficiency
 @pytest.fixture(scope="module")
 def named(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("names")
-    copy = Path(shutil.copytree(run, folder / "run"))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["host_names"] = {f"h{i}": f"walker{i}" for i in range(12)}
-    manifest["station_names"] = {f"s{i}": f"Mast {i}" for i in range(4)}
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    copy = copied(run, folder / "run")
+    with edited(copy / "manifest.json") as manifest:
+        manifest["host_names"] = {f"h{i}": f"walker{i}" for i in range(12)}
+        manifest["station_names"] = {f"s{i}": f"Mast {i}" for i in range(4)}
     draw(copy, folder / "map.html")
     return folder / "map.html"
 

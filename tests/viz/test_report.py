@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from html import unescape
 from pathlib import Path
 
 import pytest
 from mobilenet.viz.figures import run_figures
 from mobilenet.viz.report import draw
-from typer.testing import CliRunner
 
 import mobilenet
-from mobilenet.cli.main import app
 from mobilenet.scenario.radio_words import radio_of_study
 from mobilenet.studies import StudyError
 from mobilenet.studies.study import Result
 from tests.browser import Page
+from tests.tools import copied, edited, invoke, refused
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 
 ROOT = Path(__file__).parents[2]
@@ -81,14 +79,13 @@ def test_in_a_browser_without_a_network(report: Path) -> None:
 
 
 def test_a_violation_stands_on_top(run: Path, tmp_path: Path) -> None:
-    broken = Path(shutil.copytree(run, tmp_path / "broken"))
-    verdict = json.loads((broken / "verdict.json").read_text())
-    verdict["verdict"] = "violated"
-    verdict["checks"]["causal_order"] = {
-        "answer": "violated",
-        "explanation": "h1:2 overtook <script>h1:1</script> at h3",
-    }
-    (broken / "verdict.json").write_text(json.dumps(verdict))
+    broken = copied(run, tmp_path / "broken")
+    with edited(broken / "verdict.json") as verdict:
+        verdict["verdict"] = "violated"
+        verdict["checks"]["causal_order"] = {
+            "answer": "violated",
+            "explanation": "h1:2 overtook <script>h1:1</script> at h3",
+        }
     draw(broken, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "causal order? No." in words(tmp_path / "report.html")
@@ -130,20 +127,16 @@ def test_figures_are_the_same_bytes_each_time(run: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("command", ["map", "report", "figures"])
 def test_what_is_no_run(command: str, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, [command, str(tmp_path)])
-    assert result.exit_code == 2
-    assert len(result.stderr.strip().splitlines()) == 1
+    refused(command, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["map", "report"])
 def test_new_folders_go_when_nothing_came_of_them(command: str, run: Path, tmp_path: Path) -> None:
-    broken = Path(shutil.copytree(run, tmp_path / "broken"))
+    broken = copied(run, tmp_path / "broken")
     (broken / "events.parquet").write_bytes(b"")
     (tmp_path / "there").mkdir()
-    result = CliRunner().invoke(
-        app, [command, str(broken), "-o", str(tmp_path / "there" / "new" / "newer" / "out.html")]
-    )
+    result = invoke(command, broken, "-o", tmp_path / "there" / "new" / "newer" / "out.html")
     assert result.exit_code == 2
     assert list((tmp_path / "there").iterdir()) == []
 
@@ -151,25 +144,20 @@ def test_new_folders_go_when_nothing_came_of_them(command: str, run: Path, tmp_p
 @pytest.mark.parametrize("value", [None, [1], "a"])
 @pytest.mark.parametrize("name", ["warmup_s", "duration_s", "simulated_s", "station_positions_m"])
 def test_a_manifest_of_other_types(name: str, value: object, run: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(run, tmp_path / "run"))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest[name] = [["a", 0], *manifest[name][1:]] if value == "a" and name == "station_positions_m" else value
-    if value is None:
-        del manifest[name]
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    copy = copied(run, tmp_path / "run")
+    with edited(copy / "manifest.json") as manifest:
+        manifest[name] = [["a", 0], *manifest[name][1:]] if value == "a" and name == "station_positions_m" else value
+        if value is None:
+            del manifest[name]
     for command in ("report", "figures"):
-        result = CliRunner().invoke(app, [command, str(copy), "-o", str(tmp_path / "out.html")])
-        assert result.exit_code == 2, result.output
-        assert len(result.stderr.strip().splitlines()) == 1
-        assert "manifest.json" in result.stderr and name in result.stderr and "internal error" not in result.stderr
+        said = refused(command, copy, "-o", tmp_path / "out.html")
+        assert "manifest.json" in said and name in said and "internal error" not in said
 
 
 @pytest.mark.parametrize("target", ["report.pdf", ".", "no/../report"])
 def test_where_it_cannot_go(run: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["report", str(run), "-o", target])
-    assert result.exit_code == 2
-    assert len(result.stderr.strip().splitlines()) == 1
+    refused("report", run, "-o", target)
     assert list(tmp_path.iterdir()) == []
 
 

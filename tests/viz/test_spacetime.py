@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
 from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 from mobilenet.viz.spacetime.drawing import compose
-from mobilenet.viz.spacetime.window import handoffs, shown_messages
+from mobilenet.viz.spacetime.window import Window, handoffs, shown_messages
 from mobilenet.viz.style import page
 
 import mobilenet
@@ -78,6 +81,39 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
     folder = tmp_path_factory.mktemp("plain")
     (folder / "small.yaml").write_text(SCENARIO)
     return mobilenet.run(folder / "small.yaml", seed=3, out=folder / "run")
+
+
+@pytest.fixture(scope="module")
+def messages(plain: mobilenet.Run) -> pd.DataFrame:
+    return protocol_messages(plain.path)[0]
+
+
+class Composed(NamedTuple):
+    """A diagram before it is saved."""
+
+    window: Window
+    shown: pd.DataFrame
+    figure: Any
+    axes: Any
+    labels: Any
+
+    @property
+    def words(self) -> list[str]:
+        return [text.get_text() for text in self.labels.texts]
+
+    @property
+    def lanes(self) -> list[str]:
+        return [label.get_text() for label in self.axes.get_yticklabels()]
+
+
+@contextmanager
+def composed(
+    run: mobilenet.Run, messages: pd.DataFrame, around: str, host: str | None = None, **names: str
+) -> Iterator[Composed]:
+    window = window_around(run.events, around, host)
+    shown = shown_messages(messages, run.events, window)
+    with page(13, 4, layout="none") as (figure, axes):
+        yield Composed(window, shown, figure, axes, compose(figure, axes, shown, run.events, window, "run", names))
 
 
 def test_what_was_not_recorded_is_replayed(plain: mobilenet.Run, tmp_path: Path) -> None:
@@ -149,10 +185,21 @@ def test_where_nobody_says_what_to_look_at(plain: mobilenet.Run) -> None:
         assert default_moment(events, "x.py:3: KeyError: 4", end_ns, "h3") == ("3.399978", "h3")
 
 
-def test_the_way_of_a_message(plain: mobilenet.Run, tmp_path: Path) -> None:
-    messages, _ = protocol_messages(plain.path)
-    sent = plain.events[plain.events.event == "broadcast"].iloc[5]
-    other = next(node for node in ("h0", "h1", "h2", "h3") if node != sent.node)
+@pytest.fixture(scope="module")
+def sent(plain: mobilenet.Run) -> Any:
+    """A broadcast."""
+    return plain.events[plain.events.event == "broadcast"].iloc[5]
+
+
+@pytest.fixture(scope="module")
+def other(sent: Any) -> str:
+    """Another host than its source."""
+    return next(node for node in ("h0", "h1", "h2", "h3") if node != sent.node)
+
+
+def test_the_way_of_a_message(
+    plain: mobilenet.Run, messages: pd.DataFrame, sent: Any, other: str, tmp_path: Path
+) -> None:
     window = window_around(plain.events, f"message:{sent.message}", other)
     shown = messages.loc[draw(messages, plain.events, window, tmp_path / "way.png", "run")]
     assert set(shown.message) == {sent.message}
@@ -167,13 +214,9 @@ def windows(run: mobilenet.Run) -> list[str]:
     ]
 
 
-def test_no_words_lie_on_each_other(plain: mobilenet.Run) -> None:
-    messages, _ = protocol_messages(plain.path)
+def test_no_words_lie_on_each_other(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     for around in windows(plain):
-        window = window_around(plain.events, around)
-        shown = shown_messages(messages, plain.events, window)
-        with page(13, 4, layout="none") as (figure, axes):
-            labels = compose(figure, axes, shown, plain.events, window, "run", {"h0": "walker $0$", "s1": "Mast 1"})
+        with composed(plain, messages, around, h0="walker $0$", s1="Mast 1") as (_, _, figure, axes, labels):
             figure.canvas.draw()
             assert labels.texts
             legend = figure.legends[0].get_window_extent()
@@ -184,17 +227,13 @@ def test_no_words_lie_on_each_other(plain: mobilenet.Run) -> None:
                 assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
 
 
-def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run) -> None:
-    messages, _ = protocol_messages(plain.path)
+def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     for around in windows(plain):
-        window = window_around(plain.events, around)
-        shown = shown_messages(messages, plain.events, window)
-        inside = plain.events[plain.events.time_ns.between(window.begin_ns, window.end_ns)]
-        own = inside[(inside.node == window.host) | (inside.message == window.message if window.message else False)]
-        with page(13, 4, layout="none") as (figure, axes):
-            compose(figure, axes, shown, plain.events, window, "run", {})
+        with composed(plain, messages, around) as (window, shown, figure, _, _):
             legend = [text.get_text() for text in figure.legends[0].get_texts()]
             said = " ".join(" ".join(text.get_text() for text in figure.texts).split())  # lines are wrapped
+        inside = plain.events[plain.events.time_ns.between(window.begin_ns, window.end_ns)]
+        own = inside[(inside.node == window.host) | (inside.message == window.message if window.message else False)]
         assert ("broadcast" in legend) == bool((own.event == "broadcast").any())
         assert ("delivery" in legend) == bool((own.event == "deliver").any())
         assert not around.startswith("handoff") or "session not confirmed yet" in legend
@@ -204,52 +243,31 @@ def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run) -> 
             assert f"{fate.replace('_', ' ')}: " in said
 
 
-def test_a_message_is_marked_where_it_begins(plain: mobilenet.Run) -> None:
-    messages, _ = protocol_messages(plain.path)
-    sent = plain.events[plain.events.event == "broadcast"].iloc[5]
-    other = next(node for node in ("h0", "h1", "h2", "h3") if node != sent.node)
-    window = window_around(plain.events, f"message:{sent.message}", other)
-    with page(13, 4, layout="none") as (figure, axes):
-        labels = compose(figure, axes, shown_messages(messages, plain.events, window), plain.events, window, "run", {})
-        words = [text.get_text() for text in labels.texts]
-        lanes = [label.get_text() for label in axes.get_yticklabels()]
-    assert sent.message in words  # below the star on the sender's lane
-    assert sent.node in lanes
-    assert any(text.startswith("App ") for text in words)  # wired arrows have labels, too
+def test_a_message_is_marked_where_it_begins(
+    plain: mobilenet.Run, messages: pd.DataFrame, sent: Any, other: str
+) -> None:
+    with composed(plain, messages, f"message:{sent.message}", other) as diagram:
+        assert sent.message in diagram.words  # below the star on the sender's lane
+        assert sent.node in diagram.lanes
+        assert any(text.startswith("App ") for text in diagram.words)  # wired arrows have labels, too
 
 
-def test_equal_messages_share_a_label(plain: mobilenet.Run) -> None:
+def test_equal_messages_share_a_label(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     """Six answers on the same way at the same time."""
-    messages, _ = protocol_messages(plain.path)
-    window = window_around(plain.events, "handoff:1")
-    shown = shown_messages(messages, plain.events, window)
-    answer = shown[(shown.kind == "Nothing") | (shown.kind == "Rsp1")].iloc[[0]]
-    rows = pd.concat([shown, *[answer] * 5], ignore_index=True)
-    with page(13, 4, layout="none") as (figure, axes):
-        labels = compose(figure, axes, rows, plain.events, window, "run", {})
-        words = [text.get_text() for text in labels.texts]
-    assert f"{answer.kind.iloc[0]} ×6" in words
+    with composed(plain, messages, "handoff:1") as (_, shown, _, _, _):
+        answer = shown[(shown.kind == "Nothing") | (shown.kind == "Rsp1")].iloc[[0]]
+    with composed(plain, pd.concat([messages, *[answer] * 5], ignore_index=True), "handoff:1") as diagram:
+        assert f"{answer.kind.iloc[0]} ×6" in diagram.words
 
 
-def test_names_stand_on_the_lanes(plain: mobilenet.Run) -> None:
-    messages, _ = protocol_messages(plain.path)
-    window = window_around(plain.events, "handoff:1")
-    with page(13, 4, layout="none") as (figure, axes):
-        compose(
-            figure,
-            axes,
-            shown_messages(messages, plain.events, window),
-            plain.events,
-            window,
-            "run",
-            {window.host: "walker"},
-        )
-        assert f"{window.host} walker" in [label.get_text() for label in axes.get_yticklabels()]
-        assert any(text.get_text().startswith(f"walker ({window.host}): session") for text in figure.texts)
+def test_names_stand_on_the_lanes(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
+    host = window_around(plain.events, "handoff:1").host
+    with composed(plain, messages, "handoff:1", **{host: "walker"}) as diagram:
+        assert f"{host} walker" in diagram.lanes
+        assert any(text.get_text().startswith(f"walker ({host}): session") for text in diagram.figure.texts)
 
 
-def test_a_diagram_is_the_same_bytes_each_time(plain: mobilenet.Run, tmp_path: Path) -> None:
-    messages, _ = protocol_messages(plain.path)
+def test_a_diagram_is_the_same_bytes_each_time(plain: mobilenet.Run, messages: pd.DataFrame, tmp_path: Path) -> None:
     for suffix in ("svg", "png", "pdf"):
         for name in ("a", "b"):
             draw(messages, plain.events, window_around(plain.events, "handoff:1"), tmp_path / f"{name}.{suffix}", "run")

@@ -7,24 +7,22 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from mobilenet.viz.figures import studies, study_figures
+from mobilenet.viz.figures import study_figures
 from mobilenet.viz.report import draw
 from mobilenet.viz.style import Look
 from mobilenet.viz.words import meaning, with_interval
-from typer.testing import CliRunner
 
-from mobilenet.cli.main import app
 from mobilenet.metrics.registry import MOBILE
 from mobilenet.quoting import shown
 from mobilenet.studies.study import Result, compare_study
-from mobilenet.viz import comparison
+from mobilenet.viz import comparison, style
+from tests.tools import copied, edited, invoke, refused
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words
 
@@ -34,16 +32,31 @@ def _cut(path: Path, share: float = 0.5) -> None:
     path.write_bytes(content[: int(len(content) * share)])
 
 
-def _without(path: Path, key: str) -> None:
-    value = json.loads(path.read_text())
-    del value[key]
-    path.write_text(json.dumps(value))
+Spoil = Callable[[Path], object]
 
 
-def _finding(path: Path, key: str, value: object) -> None:
-    document = json.loads(path.read_text())
-    document["findings"][0][key] = value
-    path.write_text(json.dumps(document))
+def _without(key: str) -> Spoil:
+    def spoil(path: Path) -> None:
+        with edited(path) as value:
+            del value[key]
+
+    return spoil
+
+
+def _finding(key: str, value: object) -> Spoil:
+    def spoil(path: Path) -> None:
+        with edited(path) as document:
+            document["findings"][0][key] = value
+
+    return spoil
+
+
+def _text(text: str) -> Spoil:
+    return lambda path: path.write_text(text)
+
+
+def _bytes(content: bytes) -> Spoil:
+    return lambda path: path.write_bytes(content)
 
 
 def _without_levels(path: Path) -> None:
@@ -54,42 +67,35 @@ def _without_levels(path: Path) -> None:
         csv.writer(file).writerows([*row[: first + 1], *row[last:]] for row in rows)
 
 
-DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "comparison cut off": ("comparison.json", _cut, "both"),
-    "comparison without a factor": ("comparison.json", lambda path: _without(path, "factor"), "both"),
-    "comparison that is a list": ("comparison.json", lambda path: path.write_text("[]"), "both"),
-    "comparison of a level that is none": ("comparison.json", lambda path: _finding(path, "level", 0.77), "both"),
-    "comparison with words for numbers": ("comparison.json", lambda path: _finding(path, "ratio", "much"), "both"),
-    "comparison with half an interval": ("comparison.json", lambda path: _finding(path, "ratio_low", None), "both"),
-    "comparison with words for pairs": ("comparison.json", lambda path: _finding(path, "pairs", "x<b>"), "both"),
-    "comparison with words for replications": (
-        "comparison.json",
-        lambda path: _finding(path, "more_replications", "many"),
-        "both",
-    ),
-    "comparison with a number in quotes": ("comparison.json", lambda path: _finding(path, "ratio", "1.5"), "both"),
-    "comparison of nothing": ("comparison.json", lambda path: path.write_bytes(b""), "both"),
-    "summary with other columns": ("tables/summary.csv", lambda path: path.write_text("a,b\n1,2\n"), "both"),
-    "summary that is a list": ("tables/summary.csv", lambda path: path.write_text("[]"), "both"),
-    "summary without levels": ("tables/summary.csv", _without_levels, "both"),
-    "summary cut in half": ("tables/summary.csv", _cut, "both"),
+BOTH = ("report", "figures")
+DAMAGES: dict[str, tuple[str, Spoil, tuple[str, ...]]] = {
+    "comparison cut off": ("comparison.json", _cut, BOTH),
+    "comparison without a factor": ("comparison.json", _without("factor"), BOTH),
+    "comparison that is a list": ("comparison.json", _text("[]"), BOTH),
+    "comparison of a level that is none": ("comparison.json", _finding("level", 0.77), BOTH),
+    "comparison with words for numbers": ("comparison.json", _finding("ratio", "much"), BOTH),
+    "comparison with half an interval": ("comparison.json", _finding("ratio_low", None), BOTH),
+    "comparison with words for pairs": ("comparison.json", _finding("pairs", "x<b>"), BOTH),
+    "comparison with words for replications": ("comparison.json", _finding("more_replications", "many"), BOTH),
+    "comparison with a number in quotes": ("comparison.json", _finding("ratio", "1.5"), BOTH),
+    "comparison of nothing": ("comparison.json", _bytes(b""), BOTH),
+    "summary with other columns": ("tables/summary.csv", _text("a,b\n1,2\n"), BOTH),
+    "summary that is a list": ("tables/summary.csv", _text("[]"), BOTH),
+    "summary without levels": ("tables/summary.csv", _without_levels, BOTH),
+    "summary cut in half": ("tables/summary.csv", _cut, BOTH),
     "summary with words for numbers": (
         "tables/summary.csv",
         lambda path: path.write_text(path.read_text().replace(",0.", ",much", 5)),
-        "both",
+        BOTH,
     ),
-    "summary that is no text": ("tables/summary.csv", lambda path: path.write_bytes(b"\xff\xfe\x00"), "both"),
-    "delays with other columns": ("tables/delays.csv", lambda path: path.write_text("a,b\n1,2\n"), "both"),
-    "buffers that are no text": ("tables/buffers.csv", lambda path: path.write_bytes(b"\xff\x00"), "both"),
-    "runs that are no text": ("runs.csv", lambda path: path.write_bytes(b"\xff\xfe\x00garbage"), "report"),
-    "runs' table is missing": ("tables/runs.csv", Path.unlink, "report"),
-    "the study's own file is no text": ("study.yaml", lambda path: path.write_bytes(b"\xff\xfe"), "report"),
-    "the first scenario is no text": (
-        "configurations/c000/scenario.yaml",
-        lambda path: path.write_bytes(b"\xff\xfe"),
-        "report",
-    ),
-    "the study's own file is missing": ("study.yaml", Path.unlink, "both"),
+    "summary that is no text": ("tables/summary.csv", _bytes(b"\xff\xfe\x00"), BOTH),
+    "delays with other columns": ("tables/delays.csv", _text("a,b\n1,2\n"), BOTH),
+    "buffers that are no text": ("tables/buffers.csv", _bytes(b"\xff\x00"), BOTH),
+    "runs that are no text": ("runs.csv", _bytes(b"\xff\xfe\x00garbage"), ("report",)),
+    "runs' table is missing": ("tables/runs.csv", Path.unlink, ("report",)),
+    "the study's own file is no text": ("study.yaml", _bytes(b"\xff\xfe"), ("report",)),
+    "the first scenario is no text": ("configurations/c000/scenario.yaml", _bytes(b"\xff\xfe"), ("report",)),
+    "the study's own file is missing": ("study.yaml", Path.unlink, BOTH),
 }
 
 
@@ -99,50 +105,55 @@ def compared(finished: Result) -> Path:
     return finished.store.path
 
 
+@pytest.fixture
+def study(compared: Path, tmp_path: Path) -> Path:
+    """A copy, to be changed."""
+    return copied(compared, tmp_path / "study", "runs")
+
+
+LookedAt = Callable[[Callable[[Any, Path], None]], None]
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> LookedAt:
+    """Has a function look at each figure, instead of saving it."""
+
+    def set_look(look: Callable[[Any, Path], None]) -> None:
+        for module in (style, comparison):
+            monkeypatch.setattr(module, "save", look)
+
+    return set_look
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged(compared: Path, damage: str, tmp_path: Path) -> None:
-    study = Path(shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs")))
+def test_damaged(study: Path, damage: str, tmp_path: Path) -> None:
     name, spoil, commands = DAMAGES[damage]
     spoil(study / name)
-    for command in ("report", "figures") if commands == "both" else (commands,):
-        result = CliRunner().invoke(
-            app, [command, str(study), "-o", str(tmp_path / "out.html" if command == "report" else tmp_path / "out")]
-        )
-        assert result.exit_code == 2, result.output
-        assert len(result.stderr.strip().splitlines()) == 1
-        assert Path(name).name in result.stderr and "internal error" not in result.stderr
+    for command in commands:
+        said = refused(command, study, "-o", tmp_path / "out.html" if command == "report" else tmp_path / "out")
+        assert Path(name).name in said and "internal error" not in said
         assert not (tmp_path / "out.html").exists() and not (tmp_path / "out").exists()
 
 
 def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: Path) -> None:
     """Its confidence stands in there, and in no other place."""
-    study = Path(
-        shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs", "comparison.json"))
-    )
+    study = copied(compared, tmp_path / "study", "runs", "comparison.json")
     (study / "study.yaml").write_bytes(b"\xff\xfe")
-    result = CliRunner().invoke(app, ["figures", str(study), "-o", str(tmp_path / "out")])
-    assert result.exit_code == 2 and "study.yaml" in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    assert "study.yaml" in refused("figures", study, "-o", tmp_path / "out")
 
 
-def test_an_unstable_level_is_compared_reported_and_drawn(compared: Path, tmp_path: Path) -> None:
+def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
     """It has no mean, so a finding about it has no pairs; all commands go on from there, again and again."""
-    study = Path(shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs")))
-    summary = pd.read_csv(study / "tables" / "summary.csv", keep_default_na=False)
-    summary.loc[summary["configuration"] == 1, "label"] = "unstable"
-    for column in ("mean", "sd", "low", "high"):
-        summary[column] = summary[column].astype(object).where(summary["configuration"] != 1, "")
-    summary.to_csv(study / "tables" / "summary.csv", index=False)
+    _label(study, "unstable")
     for command in ("compare", "report", "figures", "compare"):
-        result = CliRunner().invoke(app, [command, str(study)])
+        result = invoke(command, study)
         assert result.exit_code == 0, result.output
     assert "unstable" in result.output and "has no mean" in (study / "report.html").read_text()
     assert (study / "figures" / "curve.svg").stat().st_size > 5000
 
 
-def _labelled(compared: Path, target: Path, label: str) -> Path:
-    """The study, its second configuration with a label; an unstable one has no means."""
-    study = Path(shutil.copytree(compared, target, ignore=shutil.ignore_patterns("runs")))
+def _label(study: Path, label: str) -> None:
+    """Its second configuration; an unstable one has no means."""
     path = study / "tables" / "summary.csv"
     summary = pd.read_csv(path, keep_default_na=False, dtype=str)
     own = summary["configuration"] == "1"
@@ -150,14 +161,11 @@ def _labelled(compared: Path, target: Path, label: str) -> Path:
     if label == "unstable":
         summary.loc[own, ["mean", "sd", "low", "high"]] = ""
     summary.to_csv(path, index=False)
+
+
+def test_figures_mark_what_is_unstable_and_say_so(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
+    _label(study, "unstable")
     compare_study(study)
-    return study
-
-
-def test_figures_mark_what_is_unstable_and_say_so(
-    compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = _labelled(compared, tmp_path / "study", "unstable")
     crosses: dict[str, int] = {}
 
     def look(figure: Any, target: Path) -> None:
@@ -167,28 +175,27 @@ def test_figures_mark_what_is_unstable_and_say_so(
             drawn = [len(line.get_xdata()) for line in figure.axes[0].lines]
             assert drawn.count(0) == 1 and sum(map(bool, drawn)) >= 1
 
-    for module in (studies, comparison):
-        monkeypatch.setattr(module, "save", look)
+    looked_at(look)
     notes = {figure.path.stem: figure.note for figure in study_figures(study, tmp_path / "figures", Look((".svg",)))}
     for name in ("curve", "comparison", "delays"):
         assert crosses[name] > 0 and "A cross: unstable, what waits grows to the end" in notes[name], name
 
 
-def test_every_figure_has_its_title(compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_figure_has_its_title(compared: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     def look(figure: Any, target: Path) -> None:
         titled = figure.get_suptitle() or figure.axes[0].get_title(loc="left")
         assert bool(titled) == ("with" in str(target)), target
 
-    for module in (studies, comparison):
-        monkeypatch.setattr(module, "save", look)
+    looked_at(look)
     for name, titles in (("with", True), ("none", False)):
         study_figures(compared, tmp_path / name, Look((".svg",), titles=titles))
 
 
-def test_what_is_probably_unstable_is_said_beside_the_answer(compared: Path, tmp_path: Path) -> None:
-    study = _labelled(compared, tmp_path / "study", "probably unstable")
+def test_what_is_probably_unstable_is_said_beside_the_answer(study: Path, tmp_path: Path) -> None:
+    _label(study, "probably unstable")
+    compare_study(study)
     for command in ("compare", "report"):
-        result = CliRunner().invoke(app, [command, str(study)])
+        result = invoke(command, study)
         assert result.exit_code == 0, result.output
         said = result.output if command == "compare" else words(study / "report.html")
         assert re.search(r"what waits grows in all \d+ runs; more replications would tell", said), command
@@ -202,12 +209,12 @@ def test_what_is_no_directory(command: str, kind: str, tmp_path: Path) -> None:
     place = tmp_path / "place"
     if kind == "a file":
         place.write_text("x")
-    result = CliRunner().invoke(app, [command, str(place), *(["--csv"] if command == "export" else [])])
+    result = invoke(command, place, *(["--csv"] if command == "export" else []))
     assert result.exit_code == 2
     assert "no such run directory" in result.stderr.replace("\n", " ")
 
 
-def test_figures_can_be_read(compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_can_be_read(compared: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     looked = []
 
     def look(figure: Any, target: Path) -> None:
@@ -215,8 +222,7 @@ def test_figures_can_be_read(compared: Path, tmp_path: Path, monkeypatch: pytest
         assert overlapping(figure) == [], target
         assert legends_on_curves(figure) == [], target
 
-    for module in (studies, comparison):
-        monkeypatch.setattr(module, "save", look)
+    looked_at(look)
     for captions in (True, False):
         notes = [figure.note for figure in study_figures(compared, tmp_path / str(captions), Look((".svg",), captions))]
         assert all("n = " in note for note in notes)
@@ -224,18 +230,14 @@ def test_figures_can_be_read(compared: Path, tmp_path: Path, monkeypatch: pytest
     assert len(looked) == 2 * len(notes)
 
 
-def test_the_comparison_fits_a_page(compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_comparison_fits_a_page(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     """Narrow with many metrics too; no ratio is said in words, no tick is bare, and the caption stands there only if
     asked for.
     """
-    study = Path(shutil.copytree(compared, tmp_path / "study", ignore=shutil.ignore_patterns("runs")))
-    document = json.loads((study / "comparison.json").read_text())
-    one = document["findings"][0]
-    with (study / "tables" / "summary.csv").open(newline="") as file:
-        names = list(dict.fromkeys(row["metric"] for row in csv.DictReader(file)))[:3]
-    document["findings"] = [one | {"metric": name} for name in names]
-    document["findings"][1] |= {"ratio": None, "ratio_low": None, "ratio_high": None}
-    (study / "comparison.json").write_text(json.dumps(document))
+    names = pd.read_csv(study / "tables" / "summary.csv")["metric"].unique()[:3].tolist()
+    with edited(study / "comparison.json") as document:
+        document["findings"] = [document["findings"][0] | {"metric": name} for name in names]
+        document["findings"][1] |= {"ratio": None, "ratio_low": None, "ratio_high": None}
 
     def look(figure: Any, target: Path) -> None:
         assert figure.get_figwidth() <= 8.5
@@ -256,7 +258,7 @@ def test_the_comparison_fits_a_page(compared: Path, tmp_path: Path, monkeypatch:
             "with" in target.name
         )
 
-    monkeypatch.setattr(comparison, "save", look)
+    looked_at(look)
     comparison.draw(study, tmp_path / "with.svg")
     comparison.draw(study, tmp_path / "bare.svg", captions=False)
 
@@ -270,8 +272,8 @@ def test_a_report_in_words(compared: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_that_repeats_a_study_is_quoted(compared: Path, tmp_path: Path) -> None:
-    study = Path(shutil.copytree(compared, tmp_path / "x; touch PWN #", ignore=shutil.ignore_patterns("runs")))
-    result = CliRunner().invoke(app, ["report", str(study), "-o", str(tmp_path / "out.html")])
+    study = copied(compared, tmp_path / "x; touch PWN #", "runs")
+    result = invoke("report", study, "-o", tmp_path / "out.html")
     assert result.exit_code == 0, result.output
     assert (
         "mobilenet study &#x27;x; touch PWN #/study.yaml&#x27; --out &#x27;x; touch PWN #-again&#x27;</pre>"

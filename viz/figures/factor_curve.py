@@ -17,7 +17,7 @@ import pandas as pd
 from mobilenet.studies.aggregation import UNSTABLE
 
 from ..study_tables import StudyTables
-from ..style import COLOURS, LINES, level_label, unstable_mark
+from ..style import COLOURS, LINES, level_label, percent, unstable_mark
 from ..words import meaning
 
 MOST_LINES = 8
@@ -72,7 +72,7 @@ def draw_curve(axes: Any, tables: StudyTables, factor: str, metric: str) -> None
 def curve_note(tables: StudyTables, metrics: list[str]) -> str:
     """What the picture shows, in words."""
     rows = [row for row in tables.summary if row["metric"] in metrics]
-    sure = f"{tables.confidence:.0%}".replace("%", " %")
+    sure = percent(tables.confidence)
     counts = sorted({int(row["n"]) for row in rows})
     n = f"{counts[0]} to {counts[-1]}" if counts and counts[0] != counts[-1] else f"{counts[-1] if counts else 0}"
     return f"Means over n = {n} replications with {sure} t intervals.{tables.said_of_unstable()}"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mobilenet.rundir.reader import read_table
 
 from ..map.record import Coded, coded, integers, scenario_of
-from ..style import COLOURS, LINES, QUIET, legend_below, thousands
+from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
 FEWEST = 50  # pairs of a point
@@ -61,10 +61,7 @@ def by_power(directory: Path) -> bool:
 def reception(axes: Any, frames: Frames, positions: pd.DataFrame, stations_m: list[list[float]]) -> str:
     pairs, received, every = _by_distance(frames, positions, stations_m)
     if not any(row.sum() for row in received.values()):
-        axes.set_axis_off()
-        words = "Nothing was received between nodes whose places are known."
-        axes.text(0.5, 0.5, words, ha="center", va="center", color=QUIET, transform=axes.transAxes)
-        return words
+        return in_words(axes, "Nothing was received between nodes whose places are known.")
     farthest = 1 + max(
         int(np.flatnonzero(row > SHOWN * pairs[kind]).max(initial=0)) for kind, row in received.items()
     )  # fmt: skip

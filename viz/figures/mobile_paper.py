@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..style import COLOURS, FAULT, LINES, caption, page, plain_log, save
+from ..style import COLOURS, FAULT, LINES, caption, inner_legend, page, plain_log, save_all, with_intervals
 
 PROTOCOLS = {"static": "mobile broadcast", "tcp_static": "flooding over TCP"}
 METHOD = "Lines: means over n = {n} replications, bands: 95 % t intervals; thin: one run."
@@ -35,8 +35,7 @@ def mobile_figures(folder: Path) -> list[Path]:
     for name, draw in figures.items():
         with page(11, 4.4, 1, 2) as (figure, axes):
             caption(figure, draw(axes))
-            for suffix in (".svg", ".png"):
-                save(figure, folder / f"mobile_{name}{suffix}")
+            save_all(figure, folder, f"mobile_{name}")
         drawn.append(folder / f"mobile_{name}.png")
     return drawn
 
@@ -84,7 +83,7 @@ def _figure_6(axes: Any, table: pd.DataFrame) -> str:
             fontsize=8,
             color=COLOURS[number],
         )
-    axes[0].legend(fontsize=8, frameon=False, loc="lower right")
+    inner_legend(axes[0], loc="lower right")
     return f"Hosts that stand still, 5.6 messages a second. {METHOD.format(n=_range(counts))}"
 
 
@@ -93,12 +92,12 @@ def _figure_7(axes: Any, table: pd.DataFrame) -> str:
     _course(axes[0], table, "dynamic", "host_rbuffer", 1, "RBuffer of a host")
     axes[0].set(title="Figure 7a: what stations and hosts keep", ylabel="messages, mean of all nodes")
     axes[0].set_ylim(bottom=0)
-    axes[0].legend(fontsize=8, frameon=False, loc="upper right", bbox_to_anchor=(1, 0.45))
+    inner_legend(axes[0], loc="upper right", bbox_to_anchor=(1, 0.45))
     _course(axes[1], table, "dynamic", "delivery_delay_s", 2, "delivery delay")
     axes[1].set(title='Delivery delay, which "keeps stable"', ylabel="mean delay of messages broadcast then (s)")
     axes[1].set_ylim(bottom=0)
     axes[1].axhline(0.3, color=COLOURS[6], linewidth=0.8, linestyle=":", label="about 0.3 s in print")
-    axes[1].legend(fontsize=8, frameon=False, loc="lower right")
+    inner_legend(axes[1], loc="lower right")
     return f"Hosts that walk, 25 messages a second. {METHOD.format(n=n)}"
 
 
@@ -127,28 +126,19 @@ def _tcp(axes: Any, table: pd.DataFrame, lengths: pd.DataFrame) -> str:
     ):
         mean = lengths[f"mean_{kind}_s"]
         half = lengths[f"high_{kind}_s"] - mean
-        axes[0].errorbar(
-            lengths.length_s,
-            mean,
-            half,
-            fmt=LINES[number] + "os"[number],
-            color=COLOURS[number],
-            capsize=2,
-            markersize=5,
-            label=label,
-        )
+        with_intervals(axes[0], lengths.length_s, mean, half, number, label)
     axes[0].axhline(2, color=COLOURS[6], linewidth=0.8, linestyle=":")
     axes[0].annotate("2 s in print", (1, 2), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8)
     axes[0].set(title="Delay, 5.6 messages a second", xlabel="length of the run (s)", ylabel="mean delivery delay (s)")
     axes[0].set_ylim(bottom=0)
-    axes[0].legend(fontsize=8, frameon=False, loc="upper left")
+    inner_legend(axes[0], loc="upper left")
     counts = [
         _course(axes[1], table, "tcp_heavy", "sbuffer", 3, "35 messages a second"),
         _course(axes[1], table, "tcp_static", "sbuffer", 1, "5.6 messages a second"),
     ]  # fmt: skip
     _log(axes[1], 1)
     axes[1].set(title="What a station keeps", ylabel="messages in SBuffer, mean of all stations")
-    axes[1].legend(fontsize=8, frameon=False, loc="lower right")
+    inner_legend(axes[1], loc="lower right")
     return (
         f"Flooding over TCP, hosts that stand still. Left: means over n = {lengths.n.max()} runs of the longest length,"
         " with 95 % t intervals. On the right:"

@@ -19,9 +19,21 @@ import pandas as pd
 
 from mobilenet.quoting import counted
 
-from ..style import COLOURS, LINES, caption, page, plain_log, save
+from ..style import (
+    COLOURS,
+    LINES,
+    MARKS,
+    caption,
+    inner_legend,
+    log2_processes,
+    page,
+    plain_log,
+    save_all,
+    with_intervals,
+)
 
-MARKS = ("o", "s", "^", "D", "v")
+RUNS = "Causal broadcast with aggregation, one message per process in U(0, 500) t.u."
+PRINTED = "filled: ours, means with 95 % intervals, hollow: in print."
 
 
 def paper_figures(paper: str, folder: Path) -> list[Path]:
@@ -37,8 +49,7 @@ def paper_figures(paper: str, folder: Path) -> list[Path]:
                     handles, labels, loc="outside upper center", ncols=min(6, len(labels)), fontsize=9, frameon=False
                 )
             caption(figure, note)
-            for suffix in (".svg", ".png"):
-                save(figure, folder / f"{paper}_{name}{suffix}")
+            save_all(figure, folder, f"{paper}_{name}")
         drawn.append(folder / f"{paper}_{name}.png")
     return drawn
 
@@ -49,29 +60,30 @@ def _value(text: Any) -> tuple[float, float]:
     return (float(found[1]), float(found[2] or 0)) if found else (float("nan"), 0.0)
 
 
-def _lines(axes: Any, groups: list[tuple[str, pd.DataFrame]], x: str) -> None:
+def _lines(axes: Any, groups: list[tuple[str, pd.DataFrame]]) -> None:
     """One line for each group, from its columns ours and printed."""
     for number, (label, rows) in enumerate(groups):
-        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
         values = [_value(text) for text in rows.ours]
-        axes.errorbar(
-            rows[x],
-            [mean for mean, _ in values],
-            [half for _, half in values],
-            fmt=LINES[number % 4] + mark,
-            color=colour,
-            markersize=5,
-            linewidth=1.2,
-            capsize=2,
-            label=label,
-        )
+        means, halves = [mean for mean, _ in values], [half for _, half in values]
+        with_intervals(axes, rows["size"], means, halves, number, label, linewidth=1.2)
         shown = rows[rows.printed.notna()]
         if len(shown):
             printed = [_value(text)[0] for text in shown.printed]
-            axes.plot(shown[x], printed, mark, color=colour, markersize=10, markerfacecolor="none", linestyle="none")
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_formatter(lambda value, place: f"{value:g}")
-    axes.set_xlabel("processes")
+            colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
+            axes.plot(
+                shown["size"], printed, mark, color=colour, markersize=10, markerfacecolor="none", linestyle="none"
+            )
+    log2_processes(axes.xaxis)
+
+
+def _quantities(axes: Any, rows: pd.DataFrame, names: dict[str, str]) -> None:
+    """One line for each of these quantities."""
+    _lines(axes, [(name, rows[rows.quantity == quantity]) for quantity, name in names.items()])
+
+
+def _log(axes: Any) -> None:
+    axes.set_yscale("log")
+    plain_log(axes.yaxis)
 
 
 def _bundling(scenario: str, tables: tuple[int, int | None]) -> Callable[[Any, pd.DataFrame], str]:
@@ -80,14 +92,10 @@ def _bundling(scenario: str, tables: tuple[int, int | None]) -> Callable[[Any, p
             axes, tables, ("latency", "messages"), ("latency (t.u.)", "messages of all processes"), strict=True
         ):
             rows = table[(table.table == number) & (table.scenario == scenario) & (table.quantity == quantity)]
-            _lines(
-                each,
-                [(str(name), own.sort_values("size")) for name, own in rows.groupby("configuration", sort=False)],
-                "size",
-            )
+            own = rows.groupby("configuration", sort=False)
+            _lines(each, [(str(name), group.sort_values("size")) for name, group in own])
             each.set_ylabel(label)
-            each.set_yscale("log")
-            plain_log(each.yaxis)
+            _log(each)
         axes[0].set_title("Latency")
         axes[1].set_title("Messages" if tables[1] else "")
         if tables[1] is None:
@@ -107,29 +115,17 @@ def _reliable(experiment: str, words: str) -> Callable[[Any, pd.DataFrame], str]
         rows = table[table.experiment == experiment]
         for each, quantity, label in zip(axes, ("latency", "messages"), ("latency (t.u.)", "messages"), strict=True):
             for number, (name, own) in enumerate(rows.groupby("protocol", sort=False)):
-                half = own[f"{quantity}_half_width"].fillna(0)
-                each.errorbar(
-                    own.n,
-                    own[quantity],
-                    half,
-                    fmt=LINES[number] + MARKS[number],
-                    color=COLOURS[number],
-                    markersize=5,
-                    capsize=2,
-                    label=name,
-                )
-            each.set_xscale("log", base=2)
-            each.xaxis.set_major_formatter(lambda value, place: f"{value:g}")
-            each.set(xlabel="processes", ylabel=label, title=quantity.capitalize())
-            each.set_yscale("log")
-            plain_log(each.yaxis)
+                with_intervals(each, own.n, own[quantity], own[f"{quantity}_half_width"].fillna(0), number, name)
+            log2_processes(each.xaxis)
+            each.set(ylabel=label, title=quantity.capitalize())
+            _log(each)
         return f"Reliable broadcast by p0, {words}. Ours; the figures' values are not printed."
 
     return draw
 
 
 def _packets(axes: Any, table: pd.DataFrame) -> str:
-    rows = table[(table.table == "1") & (table["size"] != "all")].astype({"size": int})
+    rows = _sizes(table[table.table == "1"])
     for each, quantities, label in (
         (
             axes[0],
@@ -138,39 +134,36 @@ def _packets(axes: Any, table: pd.DataFrame) -> str:
         ),
         (axes[1], {"packets_plain": "without aggregation", "packets": "with aggregation"}, "packets"),
     ):
-        _lines(each, [(name, rows[rows.quantity == quantity]) for quantity, name in quantities.items()], "size")
+        _quantities(each, rows, quantities)
         each.set_ylabel(label)
-    axes[1].set_yscale("log")
-    plain_log(axes[1].yaxis)
-    axes[1].legend(fontsize=8, frameon=False)
+    _log(axes[1])
+    inner_legend(axes[1])
     axes[0].set_title("What aggregation saves")
     axes[1].set_title("Packets")
-    return (
-        "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; filled: ours, means with 95 %"
-        " intervals, hollow: in print."
-    )
+    return f"{RUNS}; {PRINTED}"
+
+
+def _sizes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without the means over all sizes."""
+    return rows[rows["size"] != "all"].astype({"size": int})
+
+
+def _both_latencies(axes: Any, rows: pd.DataFrame, suffix: str, title: str) -> None:
+    """Without and with aggregation."""
+    for each, kind in zip(axes, ("reception", "delivery"), strict=True):
+        quantity = f"{kind}_latency"
+        names = {f"{quantity}_plain{suffix}": "without aggregation", f"{quantity}{suffix}": "with aggregation"}
+        _quantities(each, rows, names)
+        each.set(ylabel=f"mean {kind} latency (t.u.)", title=f"{kind.capitalize()} {title}")
 
 
 def _latencies(axes: Any, table: pd.DataFrame) -> str:
-    rows = table[(table.table == "text") & (table["size"] != "all")].astype({"size": int})
-    for each, kind in zip(axes, ("reception", "delivery"), strict=True):
-        pairs = ((f"{kind}_latency_plain", "without aggregation"), (f"{kind}_latency", "with aggregation"))
-        _lines(each, [(name, rows[rows.quantity == quantity]) for quantity, name in pairs], "size")
-        each.set(ylabel=f"mean {kind} latency (t.u.)", title=f"{kind.capitalize()} latency")
-    return (
-        "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; ours, means with 95 % intervals."
-    )
+    _both_latencies(axes, _sizes(table[table.table == "text"]), "", "latency")
+    return f"{RUNS}; ours, means with 95 % intervals."
 
 
 def _pairs(axes: Any, table: pd.DataFrame) -> str:
-    rows = table[table.table == "8"].astype({"size": int})
-    for each, kind in zip(axes, ("reception", "delivery"), strict=True):
-        pairs = (
-            (f"{kind}_latency_plain_of_pairs", "without aggregation"),
-            (f"{kind}_latency_of_pairs", "with aggregation"),
-        )
-        _lines(each, [(name, rows[rows.quantity == quantity]) for quantity, name in pairs], "size")
-        each.set(ylabel=f"mean {kind} latency (t.u.)", title=f"{kind.capitalize()} of messages in packets of two")
+    _both_latencies(axes, _sizes(table[table.table == "8"]), "_of_pairs", "of messages in packets of two")
     return (
         "Causal broadcast, one message per process in U(0, 500) t.u.: messages that came in a packet of two, and the"
         " same ones at the same processes without aggregation; ours, means with 95 % intervals. The figure's values are"
@@ -179,29 +172,26 @@ def _pairs(axes: Any, table: pd.DataFrame) -> str:
 
 
 def _company(axes: Any, table: pd.DataFrame) -> str:
-    rows = table[table["size"] != "all"].astype({"size": int})
+    rows = _sizes(table)
     sizes = [
         (f"{k} messages", rows[(rows.table == "2") & (rows.quantity == f"packets_of_{k}_percent")])
         for k in (*range(2, 6), "more")
     ]
-    _lines(axes[0], [(name.replace("more messages", "more"), own) for name, own in sizes if len(own)], "size")
+    _lines(axes[0], [(name.replace("more messages", "more"), own) for name, own in sizes if len(own)])
     axes[0].set(ylabel="per cent of packets", title="Packets with several messages")
     lines = [
         (f"{name}, {trees}", rows[(rows.table == "11") & (rows.quantity == f"{name}_messages{suffix}")])
         for name in ("aggregated", "delayed")
         for suffix, trees in (("", "a tree for each source"), ("_single_tree", "a single tree"))
     ]
-    _lines(axes[1], lines, "size")
+    _lines(axes[1], lines)
     axes[1].set(ylabel="messages", title="Aggregated and delayed messages")
     axes[1].set_yscale("log", base=2, nonpositive="clip")
     axes[1].set_ylim(bottom=0.25)  # an interval of two runs may reach below nothing
     axes[1].yaxis.set_major_formatter(lambda value, place: f"{value:,g}")
-    axes[0].legend(fontsize=8, frameon=False)
-    axes[1].legend(fontsize=8, frameon=False)
-    return (
-        "Causal broadcast with aggregation, one message per process in U(0, 500) t.u.; filled: ours, means with 95 %"
-        " intervals, hollow: in print."
-    )
+    for each in axes:
+        inner_legend(each)
+    return f"{RUNS}; {PRINTED}"
 
 
 def _packets_of_p0(axes: Any, table: pd.DataFrame) -> str:
@@ -274,7 +264,7 @@ def _processes(axes: Any, table: pd.DataFrame) -> str:
         title="Messages held back",
         ylim=(0, None),
     )
-    axes[0].legend(fontsize=8, frameon=False, loc="lower right")
+    inner_legend(axes[0], loc="lower right")
     for number, (mode, rows) in enumerate(table[table.figure == 10].groupby("mode", sort=False)):
         axes[1].plot(
             rows.value,
@@ -293,7 +283,7 @@ def _processes(axes: Any, table: pd.DataFrame) -> str:
         title="Messages in the fullest packet",
         ylim=(0, None),
     )
-    axes[1].legend(fontsize=8, frameon=False)
+    inner_legend(axes[1])
     return (
         f"Causal broadcast, {n:,} processes, one message each in U(0, 500) t.u.: the most of each process in the whole"
         f" run; ours, mean of {_runs(table[table.figure != 6])}."
@@ -306,7 +296,7 @@ def _runs(rows: pd.DataFrame) -> str:
 
 
 def _bytes(axes: Any, table: pd.DataFrame) -> str:
-    rows = table[table.table == "3"].astype({"size": int})
+    rows = _sizes(table[table.table == "3"])
     n = 256 if (rows["size"] == 256).any() else rows["size"].max()
     own = rows[rows["size"] == n]
     for each, is_plain, label in zip(axes, (True, False), ("without aggregation", "with aggregation"), strict=True):

@@ -38,7 +38,7 @@ from ..style import (
     legend_below,
     log_axis,
     page,
-    save,
+    save_all,
     station_colour,
     thousands,
 )
@@ -72,9 +72,7 @@ def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Drawn]
                 axes.set_title(title)
             if look.captions:
                 caption(figure, f"{record.name}, seed {manifest['seed']}, {note}")
-            for suffix in look.suffixes:
-                save(figure, folder / f"{name}{suffix}")
-        drawn.append(Drawn(title, folder / f"{name}{look.suffixes[0]}", note))
+            drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
     return drawn
 
 

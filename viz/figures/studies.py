@@ -33,8 +33,9 @@ from ..style import (
     level_label,
     log_axis,
     page,
+    percent,
     plain,
-    save,
+    save_all,
 )
 from .factor_curve import curve_note, draw_curve, metrics_of_interest, numeric_factor
 
@@ -70,9 +71,7 @@ def study_figures(study: Path, folder: Path, look: Look = LOOK) -> list[Drawn]:
             legend_below(axes, 1 if max(map(len, labels)) > 36 else 2)
             if look.captions:
                 caption(figure, f"{tables.name}. {note}")
-            for suffix in look.suffixes:
-                save(figure, folder / f"{name}{suffix}")
-        drawn.append(Drawn(title, folder / f"{name}{look.suffixes[0]}", note))
+            drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
     return drawn
 
 
@@ -106,9 +105,7 @@ def _curves(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
             caption(figure, f"{tables.name}. {note}")
         if look.titles:
             figure.suptitle(plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
-        for suffix in look.suffixes:
-            save(figure, folder / f"curve{suffix}")
-    return [Drawn(title, folder / f"curve{look.suffixes[0]}", note)]
+        return [Drawn(title, save_all(figure, folder, "curve", look.suffixes), note)]
 
 
 def _frame(rows: list[dict[str, str]]) -> pd.DataFrame:
@@ -124,10 +121,8 @@ def _label(row: dict[str, Any], factors: list[str]) -> str:
 
 
 def _configurations(table: pd.DataFrame, factors: list[str]) -> list[tuple[str, pd.DataFrame]]:
-    groups = []
-    for _, own in table.groupby("configuration", sort=True):
-        groups.append((_label(own.iloc[0].to_dict(), factors) or "as it is", own))
-    return groups
+    groups = (own for _, own in table.groupby("configuration", sort=True))
+    return [(_label(own.iloc[0].to_dict(), factors) or "as it is", own) for own in groups]
 
 
 def _delays(axes: Any, table: pd.DataFrame, tables: StudyTables) -> str | None:
@@ -169,7 +164,7 @@ def _buffer(axes: Any, table: pd.DataFrame, tables: StudyTables, buffer: str) ->
         axes.fill_between(x, own.low.clip(lower=0), own.high, color=colour, alpha=0.18, linewidth=0)
     axes.set(xlabel="simulated time (s)", ylabel="messages per node", xlim=(0, table.to_s.max()))
     axes.set_ylim(bottom=0)
-    sure = f"{tables.confidence:.0%}".replace("%", " %")
+    sure = percent(tables.confidence)
     return (
         f"Lines: means over n = {tables.replications} replications; bands: {sure} t intervals over replications, for"
         f" each moment by itself.{_rest(groups)}"

@@ -23,6 +23,7 @@ SCRIPTS = (
     "radio.js",
     "state.js",
     "colours.js",
+    "pen.js",
     "ground.js",
     "field.js",
     "marks.js",

@@ -52,6 +52,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 
     return f"<div class=wide><table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
+def bullets(lines: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{text(line)}</li>' for line in lines)}</ul>"
+
+
+def radio(words: str | None) -> str:
+    """For a paper's section on how it was measured."""
+    return "" if words is None else paragraph(text(f"Radio: {words}."))
+
+
 def folded(summary: str, inside: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 

@@ -24,7 +24,7 @@ from ..map.record import called, scenario_of
 from ..style import Look
 from ..words import FIRST, FIRST_OF_PROCESSES, PROPERTIES, meaning
 from .limits import ONE_RUN, limits_of
-from .page import code, folded, framed, paragraph, pictures, table, text, whole
+from .page import bullets, code, folded, framed, paragraph, pictures, radio, table, text, whole
 
 ASKED = {
     "causal": "Did every member get every message it was owed, exactly once and in causal order?",
@@ -57,7 +57,7 @@ def run_page(directory: Path) -> str:
         ("The map", "" if kind is PROCESSES else _map(directory, still)),
         ("Figures", figures),
         ("The verdict, property by property", table(("property", "answer", "what it asks", ""), checks, numbers=4)),
-        ("The scenario, all defaults filled in", _radio(directory) + code(scenario)),
+        ("The scenario, all defaults filled in", radio(radio_of_run(directory)) + code(scenario)),
         (
             "How to repeat it",
             paragraph("From the folder that holds the run directory:")
@@ -65,7 +65,7 @@ def run_page(directory: Path) -> str:
             + paragraph(f"The same events {kind.same_times}. Fingerprint:")
             + code(manifest["fingerprint"]),
         ),
-        ("What the models leave out", f"<ul>{''.join(f'<li>{text(limit)}</li>' for limit in limits)}</ul>"),
+        ("What the models leave out", bullets(limits)),
     ]
     subtitle = text(
         f"{manifest['protocol']}, {kind.participants(manifest)}, seed {manifest['seed']}, {manifest['simulated_s']:g}"
@@ -101,12 +101,6 @@ def _warning(line: str) -> str:
     return f"Warning: {line}."
 
 
-def _radio(directory: Path) -> str:
-    """For a paper's section on how it was measured."""
-    words = radio_of_run(directory)
-    return "" if words is None else paragraph(text(f"Radio: {words}."))
-
-
 def _window(manifest: dict[str, Any]) -> str:
     return (
         f"The measured time is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: what happened then is"
@@ -120,12 +114,10 @@ def _answer(run: Run) -> str:
     promise = run.manifest["promises"]["broadcast"]
     questions = ASKED_OF_PROCESSES if kind_of(run.manifest) is PROCESSES else ASKED
     asked = questions.get(promise, f"Did the broadcast keep what it promises ({promise})?")
-    broken = [
-        f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "violated"
-    ]
-    unknown = [
-        f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == "unknown"
-    ]
+    broken, unknown = (
+        [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == answer]
+        for answer in ("violated", "unknown")
+    )
     if broken:
         return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
     happened = run.events.event.value_counts()

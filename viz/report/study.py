@@ -22,10 +22,10 @@ from mobilenet.studies.caveats import SAME_MOVEMENT, doubts, has_one_movement
 from ..figures import study_figures
 from ..figures.frames import by_power
 from ..study_tables import OF_FINDINGS, StudyTables, study_tables, words_of
-from ..style import Look, level_label
+from ..style import Look, level_label, percent
 from ..words import SIGNED, meaning, probability, with_interval
 from .limits import limits_of
-from .page import code, folded, paragraph, pictures, table, text, whole
+from .page import bullets, code, folded, paragraph, pictures, radio, table, text, whole
 
 FIRST = (
     "delivery_delay_mean_s",
@@ -66,7 +66,7 @@ def study_page(directory: Path) -> str:
         (
             "The runs",
             _counts(verdicts, failed)
-            + _radio(directory)
+            + radio(radio_of_study(directory))
             + (
                 code("\n".join(run["run"] for run in runs if run["verdict"] == "violated")[:5000])
                 if verdicts["violated"]
@@ -84,9 +84,7 @@ def study_page(directory: Path) -> str:
         ),
         (
             "What the models leave out",
-            "<ul>"
-            + "".join(f"<li>{text(limit)}</li>" for limit in limits_of(of_processes, _radios(directory)))
-            + "</ul>",
+            bullets(limits_of(of_processes, _radios(directory))),
         ),
     ]
     configurations = {run["configuration"] for run in runs}
@@ -104,12 +102,6 @@ def _radios(directory: Path) -> set[bool]:
         with suppress(RunError):
             found.add(by_power(file.parent))
     return found
-
-
-def _radio(directory: Path) -> str:
-    """For a paper's section on how it was measured."""
-    words = radio_of_study(directory)
-    return "" if words is None else paragraph(text(f"Radio: {words}."))
 
 
 def _again(directory: Path) -> str:
@@ -153,7 +145,7 @@ def _float(value: str) -> float | None:
 
 def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = False) -> str:
     """One line per configuration and metric; `names`: with the metrics' names in files beside their words."""
-    factors, sure = tables.factors, f"{tables.confidence:.0%}".replace("%", " %")
+    factors, sure = tables.factors, percent(tables.confidence)
     head = (
         *(factor.rpartition(".")[2] for factor in factors),
         *(("name",) if names else ()),
@@ -197,11 +189,10 @@ def _answer(tables: StudyTables, verdicts: Counter[str], failed: int) -> str:
             text(judged),
         )
     asked = f"What does {comparison['factor']} change, against {level_label(comparison['baseline'])}?"
-    lines = "".join(f"<li>{text(_in_words(finding, tables))}</li>" for finding in comparison["findings"][:40])
     more = len(comparison["findings"]) - 40
     return (
         paragraph(f"<b>{text(asked)}</b>")
-        + f"<ul>{lines}</ul>"
+        + bullets(_in_words(finding, tables) for finding in comparison["findings"][:40])
         + (paragraph(text(f"{more} more below.")) if more > 0 else "")
         + paragraph(text(judged))
     )

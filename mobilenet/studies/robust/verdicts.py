@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mobilenet.studies.compare import Finding
-from mobilenet.studies.configurations import shown_level, table_level
+from mobilenet.studies.compare import Finding, compared_row
+from mobilenet.studies.configurations import shown_level
 from mobilenet.studies.statistics import Comparison, holm
 
 NO_MEAN = ("unstable", "no data")
@@ -75,19 +75,18 @@ class Claim:
         return [self._row(effect) for effect in self.effects]
 
     def _row(self, effect: Effect) -> dict[str, Any]:
-        row: dict[str, Any] = {factor: table_level(level) for factor, level in self.others.items()}
-        row |= {"level": table_level(self.level), "baseline": table_level(self.baseline), "metric": self.metric}
-        row |= {"radio": effect.radio}
         names = ("pairs", "mean", "baseline_mean", "ratio", "ratio_low", "ratio_high")
-        row |= {name: None if effect.result is None else getattr(effect.result, name) for name in names}
-        difference = None if effect.result is None else effect.result.difference
-        row |= {
-            "difference": None if difference is None else difference.mean,
-            "difference_low": None if difference is None else difference.low,
-            "difference_high": None if difference is None else difference.high,
+        difference = getattr(effect.result, "difference", None)
+        return compared_row(self.others, self.level, self.baseline, self.metric) | {
+            "radio": effect.radio,
+            **{name: getattr(effect.result, name, None) for name in names},
+            "difference": getattr(difference, "mean", None),
+            "difference_low": getattr(difference, "low", None),
+            "difference_high": getattr(difference, "high", None),
+            "p_adjusted": effect.p_adjusted,
+            "direction": effect.lack or {1: "more", -1: "less", 0: "not significant"}[effect.direction],
+            "verdict": self.verdict,
         }
-        direction = effect.lack or {1: "more", -1: "less", 0: "not significant"}[effect.direction]
-        return row | {"p_adjusted": effect.p_adjusted, "direction": direction, "verdict": self.verdict}
 
 
 def claims(found: dict[str, list[Finding]], confidence: float) -> list[Claim]:

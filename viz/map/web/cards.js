@@ -1,34 +1,29 @@
 // Cards of a host and a station.
-"use strict";
 Mobilenet.cards = (app) => {
   const { run } = app,
-    { el, row, link, action, heading, note, counted, duration } = app.parts;
-  const named = (button) => {
-    button.classList.add("mn-name");
-    return button;
-  };
-  const hostLink = (h, full) =>
-    named(
-      link(
-        full ? run.hostInFull(h) : run.hostCalled(h),
-        () => app.select({ kind: "host", id: h }),
-        run.hostName(h) ? run.hostInFull(h) : "Show this host",
-      ),
+    { el, row, link, action, heading, note, counted, duration, minus } = app.parts;
+  const hostLink = (h, full) => {
+    const b = link(
+      full ? run.hostInFull(h) : run.hostCalled(h),
+      () => app.select({ kind: "host", id: h }),
+      run.hostName(h) ? run.hostInFull(h) : "Show this host",
     );
+    b.classList.add("mn-name");
+    return b;
+  };
   const stationLink = (s, full) => {
-    if (s < 0) return el("b", {}, "none");
+    if (s < 0) return el("b", "none");
     const b = link(
         full ? run.stationInFull(s) : run.stationCalled(s),
         () => app.select({ kind: "station", id: s }),
         run.stationName(s) ? run.stationInFull(s) : "Show this station",
       ),
-      dot = el("i", { class: "mn-dot" });
+      dot = el("i.mn-dot");
     dot.style.background = app.colours[s];
-    return el("span", {}, dot, b);
+    return el("span", dot, b);
   };
-  const minus = (number) => String(number).replace("-", "−");
   const live = (name) => {
-    const b = el("b", {});
+    const b = el("b");
     return {
       node: row(name, b),
       set: (value) => {
@@ -46,7 +41,7 @@ Mobilenet.cards = (app) => {
   const sample = () => run.messages.count + " of " + run.messages.total;
 
   // Items of a long list, as lines or links; its last line opens the rest.
-  const some = (box, most, keyOf, make) => {
+  const some = (box, most, make, none, keyOf = (item) => item) => {
     let all = false,
       last = [];
     const fill = (items) => {
@@ -55,7 +50,6 @@ Mobilenet.cards = (app) => {
       app.parts.keep(
         box,
         rest > 0 ? [...items.slice(0, most), { rest }] : items,
-        (item) => (item.rest ? "rest " + item.rest : keyOf(item)),
         (item) =>
           item.rest
             ? link(
@@ -67,9 +61,20 @@ Mobilenet.cards = (app) => {
                 "Show all of them",
               )
             : make(item),
+        none,
+        (item) => (item.rest ? "rest " + item.rest : keyOf(item)),
       );
     };
     return fill;
+  };
+
+  // What the card of a live run has in addition, below this row and at its end.
+  const insideOf = (kind, id, body, above) => {
+    if (!app.live) return { actions: [], update: () => {} };
+    const inside = Mobilenet.liveCard(app, kind, id);
+    above.after(inside.top);
+    body.append(inside.body);
+    return inside;
   };
 
   const events = Mobilenet.eventCards(app, { hostLink, stationLink, live, isSample, sampled });
@@ -85,12 +90,12 @@ Mobilenet.cards = (app) => {
       strength = radio.links ? live("Its power, SINR") : null;
     const counter = live("Messages delivered"),
       own = run.deliveriesOf(h),
-      list = el("div", { class: "mn-list" });
+      list = el("div.mn-list");
     const sessionsHead = heading(""),
       othersHead = heading("Other events"),
-      othersList = el("div", { class: "mn-list" }),
-      fillSessions = some(list, 200, (i) => i + " " + Number.isNaN(run.handoffs.end[i]), events.handoffLine),
-      fillOthers = some(othersList, 100, (i) => i, events.eventLine);
+      othersList = el("div.mn-list"),
+      fillSessions = some(list, 200, events.handoffLine, null, (i) => i + " " + Number.isNaN(run.handoffs.end[i])),
+      fillOthers = some(othersList, 100, events.eventLine);
     let filled = "";
     // Of a run that goes on there are more and more.
     const renew = () => {
@@ -101,9 +106,7 @@ Mobilenet.cards = (app) => {
       filled = key;
       const others = run
         .eventsOf(h)
-        .filter((i) =>
-          ["crash", "recover", "gap", "out_of_coverage", "expire"].includes(run.events.kinds[run.events.kind[i]]),
-        );
+        .filter((i) => ["crash", "recover", "gap", "out_of_coverage", "expire"].includes(run.eventKind(i)));
       sessionsHead.textContent = counted(own.length, "session") + " after the first";
       othersHead.hidden = !others.length;
       fillSessions(own);
@@ -112,7 +115,6 @@ Mobilenet.cards = (app) => {
     renew();
     const body = el(
       "div",
-      {},
       run.hostName(h) ? row("Number", run.hostLabel(h)) : null,
       state.node,
       counter.node,
@@ -124,8 +126,7 @@ Mobilenet.cards = (app) => {
         : null,
       heading("Sessions"),
       sessions.canvas,
-      buffers.empty ? null : heading("Buffers"),
-      buffers.empty ? null : buffers.canvas,
+      ...buffers.shown,
       heading("Deliveries, around now"),
       ticks.canvas,
       sampled(),
@@ -134,11 +135,7 @@ Mobilenet.cards = (app) => {
       othersHead,
       othersList,
     );
-    const inside = app.live ? Mobilenet.liveCard(app, "host", h) : null;
-    if (inside) {
-      counter.node.after(inside.top);
-      body.append(inside.body);
-    }
+    const inside = insideOf("host", h, body, counter.node);
     const follow = action("", () => app.follow(!app.following));
     const update = (t) => {
       renew();
@@ -157,18 +154,17 @@ Mobilenet.cards = (app) => {
       }
       sessions.update(t);
       ticks.update(t);
-      if (!buffers.empty) buffers.update(t);
-      if (inside) inside.update();
+      buffers.update(t);
+      inside.update();
     };
-    const actions = [follow, ...(inside ? inside.actions : [])];
-    return { title: "Host " + run.hostCalled(h), body, update, actions };
+    return { title: "Host " + run.hostCalled(h), body, update, actions: [follow, ...inside.actions] };
   };
 
   const station = (s) => {
     const buffers = app.charts.buffers("stations", s, app.colours[s]),
-      served = el("div", { class: "mn-chips" }),
+      served = el("div.mn-chips"),
       size = live("Serves now"),
-      list = el("div", { class: "mn-list" });
+      list = el("div.mn-list");
     const through = [];
     let looked = 0;
     const renew = () => {
@@ -179,40 +175,29 @@ Mobilenet.cards = (app) => {
     const wires = run.stations.edges.filter((edge) => edge.includes(s)).map(([a, b]) => (a === s ? b : a));
     const body = el(
       "div",
-      {},
       run.stationName(s) ? row("Number", run.stationLabel(s)) : null,
       size.node,
       arrived.node,
       wires.length
-        ? row("Wired to", el("span", { class: "mn-chips" }, ...wires.slice(0, 20).map((other) => stationLink(other))))
+        ? row("Wired to", el("span.mn-chips", ...wires.slice(0, 20).map((other) => stationLink(other))))
         : null,
-      buffers.empty ? null : heading("Buffers"),
-      buffers.empty ? null : buffers.canvas,
+      ...buffers.shown,
       heading("Hosts"),
       served,
       heading("Latest handoffs"),
       list,
     );
-    const inside = app.live ? Mobilenet.liveCard(app, "station", s) : null;
-    if (inside) {
-      arrived.node.after(inside.top);
-      body.append(inside.body);
-    }
+    const inside = insideOf("station", s, body, arrived.node);
     let before = null,
       latest = -1;
-    const fill = some(
-      served,
-      60,
-      (h) => h,
-      (h) => (h < 0 ? note("none") : hostLink(h)),
-    );
+    const fill = some(served, 60, (h) => hostLink(h), "none");
     const update = (t) => {
       renew();
       const now = run.served(s, t),
         key = now.join();
       if (key !== before) {
         before = key;
-        fill(now.length ? now : [-1]);
+        fill(now);
       }
       size.set(counted(now.length, "host"));
       const past = through.filter((i) => run.handoffs.start[i] <= t && run.handoffs.from[i] !== run.handoffs.to[i]);
@@ -223,17 +208,12 @@ Mobilenet.cards = (app) => {
       );
       if (past.length !== latest) {
         latest = past.length;
-        app.parts.keep(
-          list,
-          past.length ? past.slice(-6).reverse() : [-1],
-          (i) => i,
-          (i) => (i < 0 ? note("none yet") : events.handoffLine(i)),
-        );
+        app.parts.keep(list, past.slice(-6).reverse(), events.handoffLine, "none yet");
       }
-      if (!buffers.empty) buffers.update(t);
-      if (inside) inside.update();
+      buffers.update(t);
+      inside.update();
     };
-    return { title: "Station " + run.stationCalled(s), body, update, actions: inside ? inside.actions : [] };
+    return { title: "Station " + run.stationCalled(s), body, update, actions: inside.actions };
   };
 
   return { ...events, host, station, hostLink, stationLink, live, some, sample };

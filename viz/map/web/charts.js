@@ -1,8 +1,7 @@
 // Small charts on canvases: steps over time, sessions, deliveries, delays.
-"use strict";
 Mobilenet.charts = (app) => {
   const { run } = app,
-    { INK, QUIET, withAlpha, upTo } = Mobilenet;
+    { INK, QUIET, withAlpha, upTo, line, text } = Mobilenet;
   const make = (height, label, width = 296) => {
     const made = Mobilenet.canvas(document.createElement("div"), "mn-chart");
     made.canvas.setAttribute("role", "img");
@@ -10,21 +9,16 @@ Mobilenet.charts = (app) => {
     made.fit(width, height);
     return { ...made, width, height };
   };
-  const text = (g, words, x, y, align = "left", colour = QUIET) => {
-    g.font = "10px system-ui, sans-serif";
-    g.textAlign = align;
-    g.textBaseline = "alphabetic";
-    g.fillStyle = colour;
-    g.fillText(words, x, y);
+  const now = (g, t, height, width, top = 0) => {
+    const x = (t / app.span()) * width;
+    line(g, x, top, x, height, INK, 1);
   };
-  const now = (g, x, height, top = 0) => {
-    g.strokeStyle = INK;
-    g.lineWidth = 1;
-    g.beginPath();
-    g.moveTo(x, top);
-    g.lineTo(x, height);
-    g.stroke();
+  const ends = (g, y, width) => {
+    text(g, "0 s", 0, y);
+    text(g, app.clockText(app.span()), width, y, "right");
   };
+  const seekOnClick = ({ canvas, width }) =>
+    canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * app.span()));
 
   const short = (g, words, most) => {
     g.font = "10px system-ui, sans-serif";
@@ -33,14 +27,11 @@ Mobilenet.charts = (app) => {
       shown = shown.slice(0, shown.endsWith("…") ? -2 : -1) + "…";
     return shown;
   };
-  const label = (g, called, number, x, y, room, colour) => {
+  const label = (g, names, x, room, colour) => {
     // the name where it fits, else the number, else nothing
     g.font = "10px system-ui, sans-serif";
-    for (const words of [called, number])
-      if (g.measureText(words).width <= room) {
-        text(g, words, x, y, "left", colour);
-        return;
-      }
+    const words = names.find((name) => g.measureText(name).width <= room);
+    if (words) text(g, words, x, 16, "left", colour);
   };
 
   // Buffers over the whole run; a click goes to that moment.
@@ -54,7 +45,7 @@ Mobilenet.charts = (app) => {
     const TOP = 17;
     let most = 0,
       drawn = -1;
-    c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * app.span()));
+    seekOnClick(c);
     const still = document.createElement("canvas");
     still.width = c.canvas.width;
     still.height = c.canvas.height;
@@ -66,48 +57,33 @@ Mobilenet.charts = (app) => {
     most = 0;
     for (const [sizes] of lines) for (let b = 0; b < known; b++) most = Math.max(most, sizes[i * series.bins + b]);
     const top = Math.max(4, most);
-    s.strokeStyle = "#e3e1da";
-    s.lineWidth = 1;
-    for (const y of [TOP, base]) {
-      s.beginPath();
-      s.moveTo(0, y);
-      s.lineTo(width, y);
-      s.stroke();
-    }
+    for (const y of [TOP, base]) line(s, 0, y, width, y, "#e3e1da", 1);
     lines.forEach(([sizes, ink], k) => {
       s.beginPath();
-      for (let b = 0; b < known; b++) {
-        const x = (b * series.bin_s * width) / app.span(),
-          y = base - ((base - TOP) * sizes[i * series.bins + b]) / top;
-        if (b) s.lineTo(x, y);
-        else s.moveTo(x, y);
-      }
-      s.strokeStyle = ink;
-      s.lineWidth = 1.3;
+      for (let b = 0; b < known; b++)
+        s.lineTo(
+          (b * series.bin_s * width) / app.span(),
+          base - ((base - TOP) * sizes[i * series.bins + b]) / top,
+        );
       s.setLineDash(DASHES[k % DASHES.length]);
-      s.stroke();
+      Mobilenet.stroke(s, ink, 1.3);
       s.setLineDash([]);
     });
-    text(s, "0 s", 0, height - 3);
-    text(s, app.clockText(app.span()), width, height - 3, "right");
+    ends(s, height - 3, width);
     };
     const update = (t) => {
+      if (!lines.length) return;
       if (drawn < 0 || run.now_s - drawn > app.span() / 300) {
         drawn = run.now_s;
         draw();
       }
       g.clearRect(0, 0, width, height);
       g.drawImage(still, 0, 0, width, height);
-      now(g, (t / app.span()) * width, base, TOP);
+      now(g, t, base, width, TOP);
       let x = 0; // the legend is the reading: the look of each line, its name, its value now
       lines.forEach(([, ink, words], k) => {
-        g.strokeStyle = ink;
-        g.lineWidth = 1.6;
         g.setLineDash(DASHES[k % DASHES.length]);
-        g.beginPath();
-        g.moveTo(x, 6);
-        g.lineTo(x + 16, 6);
-        g.stroke();
+        line(g, x, 6, x + 16, 6, ink, 1.6);
         g.setLineDash([]);
         const reading = words + " " + run.valueAt(kind, words, i, t);
         text(g, reading, x + 20, 9, "left", INK);
@@ -115,7 +91,7 @@ Mobilenet.charts = (app) => {
       });
       text(g, most ? "at most " + most : "nothing in the whole run", width, 9, "right");
     };
-    return { canvas: c.canvas, update, empty: !lines.length };
+    return { shown: lines.length ? [app.parts.heading("Buffers"), c.canvas] : [], update };
   };
 
   // Which station served a host when; without a cell grey, down black.
@@ -123,37 +99,27 @@ Mobilenet.charts = (app) => {
     const c = make(34, "Sessions over time, coloured by station"),
       { g, width } = c,
       states = run.states(h),
-      { DOWN, COVERED } = Mobilenet;
-    c.canvas.addEventListener("click", (event) => app.clock.seek((event.offsetX / width) * app.span()));
+      { DOWN, COVERED, MEMBER } = Mobilenet;
+    seekOnClick(c);
     const update = (t) => {
       g.clearRect(0, 0, width, c.height);
       states.times.forEach((from, i) => {
-        const to = i + 1 < states.times.length ? states.times[i + 1] : run.now_s,
+        const to = states.times[i + 1] ?? run.now_s,
           f = states.flags[i],
-          s = states.stations[i];
-        g.fillStyle =
-          f & DOWN
-            ? INK
-            : !(f & COVERED) || s < 0
-              ? "#dcdad3"
-              : withAlpha(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3);
+          s = states.stations[i],
+          isServed = s >= 0 && !(f & DOWN) && f & COVERED,
+          alpha = f & MEMBER ? 0.85 : 0.3;
+        g.fillStyle = isServed ? withAlpha(app.colours[s], alpha) : f & DOWN ? INK : "#dcdad3";
         const x = (from / app.span()) * width,
           w = Math.max(0.5, ((to - from) / app.span()) * width);
         g.fillRect(x, 4, w, 16);
-        if (s >= 0 && !(f & DOWN) && f & COVERED)
-          label(
-            g,
-            run.stationCalled(s),
-            run.stationLabel(s),
-            x + 4,
-            16,
-            w - 6,
-            Mobilenet.readable(app.colours[s], f & Mobilenet.MEMBER ? 0.85 : 0.3),
-          );
+        if (isServed) {
+          const names = [run.stationCalled(s), run.stationLabel(s)];
+          label(g, names, x + 4, w - 6, Mobilenet.readable(app.colours[s], alpha));
+        }
       });
-      now(g, (t / app.span()) * width, 24);
-      text(g, "0 s", 0, 33);
-      text(g, app.clockText(app.span()), width, 33, "right");
+      now(g, t, 24, width);
+      ends(g, 33, width);
     };
     return { canvas: c.canvas, update };
   };
@@ -189,36 +155,14 @@ Mobilenet.charts = (app) => {
       for (let i = upTo(own.time, from); i < own.time.length && own.time[i] <= to; i++) {
         const past = own.time[i] <= t,
           x = at(own.time[i]);
-        g.strokeStyle = past ? INK : withAlpha(INK, 0.22);
-        g.lineWidth = 1;
-        g.beginPath();
-        g.moveTo(x, 20);
-        g.lineTo(x, 42);
-        g.stroke();
+        line(g, x, 20, x, 42, past ? INK : withAlpha(INK, 0.22), 1);
         any = true;
       }
       if (bracket) {
-        g.strokeStyle = "#b24c0e";
-        g.lineWidth = 2;
-        g.beginPath();
-        g.moveTo(at(bracket[0]), 46);
-        g.lineTo(at(bracket[1]), 46);
-        g.stroke();
-        for (const end of bracket) {
-          g.beginPath();
-          g.moveTo(at(end), 43);
-          g.lineTo(at(end), 49);
-          g.stroke();
-        }
+        line(g, at(bracket[0]), 46, at(bracket[1]), 46, "#b24c0e", 2);
+        for (const end of bracket) line(g, at(end), 43, at(end), 49);
       }
-      if (t >= from && t <= to) {
-        g.strokeStyle = "#c0392b";
-        g.lineWidth = 1.5;
-        g.beginPath();
-        g.moveTo(at(t), 14);
-        g.lineTo(at(t), 46);
-        g.stroke();
-      }
+      if (t >= from && t <= to) line(g, at(t), 14, at(t), 46, "#c0392b", 1.5);
       if (!any)
         text(
           g,
@@ -245,17 +189,12 @@ Mobilenet.charts = (app) => {
     const update = (t) => {
       if (delays.length !== msg.deliveredAt(m).size) {
         delays = Array.from(msg.delays(m)).sort((a, b) => a - b); // of a run that goes on there are more and more
-        longest = Math.max(1, delays.length ? delays[delays.length - 1] : 1);
+        longest = Math.max(1, delays.at(-1) ?? 1);
       }
       g.clearRect(0, 0, width, c.height);
       for (const tick of [0.001, 0.01, 0.1, 1, 10, 100]) {
         if (tick > longest) break;
-        g.strokeStyle = "#e3e1da";
-        g.lineWidth = 1;
-        g.beginPath();
-        g.moveTo(scale(tick), 4);
-        g.lineTo(scale(tick), base);
-        g.stroke();
+        line(g, scale(tick), 4, scale(tick), base, "#e3e1da", 1);
         text(g, tick < 1 ? tick * 1000 + " ms" : tick + " s", Math.min(scale(tick) + 2, width - 24), 76);
       }
       g.beginPath();
@@ -264,15 +203,10 @@ Mobilenet.charts = (app) => {
         g.lineTo(scale(d), base - ((base - 6) * i) / delays.length);
         g.lineTo(scale(d), base - ((base - 6) * (i + 1)) / delays.length);
       });
-      g.strokeStyle = INK;
-      g.lineWidth = 1.6;
-      g.stroke();
+      Mobilenet.stroke(g, INK, 1.6);
       if (t > msg.time[m]) {
-        g.strokeStyle = "#c0392b";
-        g.beginPath();
-        g.moveTo(Math.min(width - 1, scale(t - msg.time[m])), 2);
-        g.lineTo(Math.min(width - 1, scale(t - msg.time[m])), base);
-        g.stroke();
+        const x = Math.min(width - 1, scale(t - msg.time[m]));
+        line(g, x, 2, x, base, "#c0392b");
       }
     };
     return { canvas: c.canvas, update };
@@ -288,26 +222,20 @@ Mobilenet.charts = (app) => {
     const update = (t) => {
       g.clearRect(0, 0, width, c.height);
       g.beginPath();
-      run.losses.time.forEach((when, i) => {
-        const x = (when / app.span()) * width,
-          y = base - ((base - 18) * run.losses.share[i]) / top;
-        if (i) g.lineTo(x, y);
-        else g.moveTo(x, y);
-      });
-      g.strokeStyle = "#b24c0e";
-      g.lineWidth = 1.3;
-      g.stroke();
+      run.losses.time.forEach((when, i) =>
+        g.lineTo((when / app.span()) * width, base - ((base - 18) * run.losses.share[i]) / top),
+      );
+      Mobilenet.stroke(g, "#b24c0e", 1.3);
       g.save();
       g.beginPath();
       g.rect(0, 13, width, base);
       g.clip();
-      now(g, (t / app.span()) * width, base);
+      now(g, t, base, width);
       g.restore();
       text(g, "at most " + (100 * top).toFixed(1) + " %", 0, 9);
-      text(g, "0 s", 0, 64);
-      text(g, app.clockText(app.span()), width, 64, "right");
+      ends(g, 64, width);
     };
     return { canvas: c.canvas, update, empty: !run.losses.time.length };
   };
-  return { buffers, sessions, deliveries, spread, losses };
+  return { make, buffers, sessions, deliveries, spread, losses };
 };

@@ -1,5 +1,4 @@
 // Colours told apart by colour-blind eyes (after Okabe and Ito), and the shapes of marks.
-"use strict";
 Mobilenet.INK = "#22303c";
 Mobilenet.QUIET = "#7b868f";
 Mobilenet.PAPER = "#f8f7f3";
@@ -11,16 +10,12 @@ Mobilenet.HUES = 8;
 Mobilenet.lookOf = (s) => (s < 0 ? 0 : Math.floor(s / Mobilenet.HUES) % 3);
 Mobilenet.dot = (g, x, y, r, colour, look, edge = 1.4) => {
   // look 0: plain; 1: white centre; 2: dark edge
-  g.beginPath();
-  g.arc(x, y, r, 0, 6.2832);
+  Mobilenet.circle(g, x, y, r);
   g.fillStyle = colour;
   g.fill();
-  g.lineWidth = edge;
-  g.strokeStyle = look === 2 ? Mobilenet.INK : "#fff";
-  g.stroke();
+  Mobilenet.stroke(g, look === 2 ? Mobilenet.INK : "#fff", edge);
   if (look === 1) {
-    g.beginPath();
-    g.arc(x, y, Math.max(0.8, 0.36 * r), 0, 6.2832);
+    Mobilenet.circle(g, x, y, Math.max(0.8, 0.36 * r));
     g.fillStyle = "#fff";
     g.fill();
   }
@@ -91,106 +86,73 @@ Mobilenet.sprites = () => {
 };
 
 // Marks of events: a shape each, so that nothing hangs on colour. `left`, `right` colour the halves of a handoff.
+Mobilenet.diamond = (half) => [
+  [0, -half],
+  [half, 0],
+  [0, half],
+  [-half, 0],
+];
+Mobilenet.SQUARE = [
+  [-0.85, -0.85],
+  [0.85, -0.85],
+  [0.85, 0.85],
+  [-0.85, 0.85],
+];
+Mobilenet.SHAPES = {
+  recover: [
+    [0, -1],
+    [0.95, 0.75],
+    [-0.95, 0.75],
+  ],
+  gap: Mobilenet.SQUARE,
+  expire: Mobilenet.SQUARE,
+  recovery: Mobilenet.diamond(1.1),
+};
 Mobilenet.mark = (g, kind, x, y, r, left, right) => {
-  const { INK } = Mobilenet;
+  const { INK, SHAPES } = Mobilenet;
   g.lineWidth = 1.5;
   g.lineJoin = "round";
   g.lineCap = "round";
   g.strokeStyle = INK;
   g.fillStyle = "#fff";
-  const path = (points, close = true) => {
+  const path = (points) => {
     g.beginPath();
-    points.forEach(([a, b], i) => (i ? g.lineTo(x + a * r, y + b * r) : g.moveTo(x + a * r, y + b * r)));
-    if (close) g.closePath();
+    for (const [a, b] of points) g.lineTo(x + a * r, y + b * r);
+    g.closePath();
   };
   if (kind === "handoff") {
-    path([
-      [0, -1.15],
-      [0, 1.15],
-      [-1.15, 0],
-    ]);
-    g.fillStyle = left || "#fff";
-    g.fill();
-    path([
-      [0, -1.15],
-      [0, 1.15],
-      [1.15, 0],
-    ]);
-    g.fillStyle = right || "#fff";
-    g.fill();
-    path([
-      [0, -1.15],
-      [1.15, 0],
-      [0, 1.15],
-      [-1.15, 0],
-    ]);
-    g.lineWidth = 1.2;
-    g.stroke();
+    for (const [side, colour] of [
+      [-1.15, left],
+      [1.15, right],
+    ]) {
+      path([
+        [0, -1.15],
+        [0, 1.15],
+        [side, 0],
+      ]);
+      g.fillStyle = colour || "#fff";
+      g.fill();
+    }
+    path(Mobilenet.diamond(1.15));
+    Mobilenet.stroke(g, INK, 1.2);
   } else if (kind === "crash") {
     for (const [width, colour] of [
       [4.5, "#fff"],
       [2.4, INK],
-    ]) {
-      g.lineWidth = width;
-      g.strokeStyle = colour;
-      for (const rise of [1, -1]) {
-        path(
-          [
-            [-0.8, -0.8 * rise],
-            [0.8, 0.8 * rise],
-          ],
-          false,
-        );
-        g.stroke();
-      }
-    }
-  } else if (kind === "recover") {
-    path([
-      [0, -1],
-      [0.95, 0.75],
-      [-0.95, 0.75],
-    ]);
-    g.fill();
-    g.stroke();
+    ])
+      for (const rise of [0.8, -0.8])
+        Mobilenet.line(g, x - 0.8 * r, y - rise * r, x + 0.8 * r, y + rise * r, colour, width);
   } else if (kind === "out_of_coverage" || kind === "in_coverage") {
-    g.beginPath();
-    g.arc(x, y, r * 0.9, 0, 7);
+    Mobilenet.circle(g, x, y, r * 0.9);
     g.fill();
     g.setLineDash(kind === "in_coverage" ? [] : [2.5, 2.5]);
     g.stroke();
     g.setLineDash([]);
-    if (kind === "out_of_coverage") {
-      path(
-        [
-          [-0.45, 0],
-          [0.45, 0],
-        ],
-        false,
-      );
-      g.stroke();
-    }
-  } else if (kind === "gap" || kind === "expire") {
-    g.fillStyle = kind === "gap" ? INK : "#fff";
-    path([
-      [-0.85, -0.85],
-      [0.85, -0.85],
-      [0.85, 0.85],
-      [-0.85, 0.85],
-    ]);
-    g.fill();
-    g.stroke();
-  } else if (kind === "recovery") {
-    path([
-      [0, -1.1],
-      [1.1, 0],
-      [0, 1.1],
-      [-1.1, 0],
-    ]);
-    g.fill();
-    g.stroke();
+    if (kind === "out_of_coverage") Mobilenet.line(g, x - 0.45 * r, y, x + 0.45 * r, y);
   } else {
-    g.beginPath();
-    g.arc(x, y, r * 0.55, 0, 7);
+    if (kind === "gap") g.fillStyle = INK;
+    if (SHAPES[kind]) path(SHAPES[kind]);
+    else Mobilenet.circle(g, x, y, r * 0.55);
     g.fill();
     g.stroke();
   }

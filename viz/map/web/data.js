@@ -1,5 +1,4 @@
 // The document of a run, decoded: columns become typed arrays, moments become seconds.
-"use strict";
 const Mobilenet = {};
 Mobilenet.TYPES = {
   u8: Uint8Array,
@@ -92,6 +91,11 @@ Mobilenet.read = (text) => {
     return cachedMoment;
   };
   const place = { x: 0, y: 0 };
+  const put = (at, next = at, share = 0) => {
+    place.x = (x[at] + (x[next] - x[at]) * share) / 100;
+    place.y = (y[at] + (y[next] - y[at]) * share) / 100;
+    return place;
+  };
   run.momentOf = (h, i) => (tracks.moment ? tracks.moment[starts[h] + i] : tracks.first[h] + i);
   run.indexAt = (h, t) => {
     // the last of its places at or before t; -1 before the first
@@ -107,27 +111,16 @@ Mobilenet.read = (text) => {
     const at = starts[h] + i,
       moment = run.momentOf(h, i),
       since = t - run.moments[moment];
-    if (i + 1 >= tracks.count[h]) {
-      if (moment < last && since > apart) return null;
-      place.x = x[at] / 100;
-      place.y = y[at] / 100;
-      return place;
-    }
+    if (i + 1 >= tracks.count[h]) return moment < last && since > apart ? null : put(at);
     const step = run.moments[run.momentOf(h, i + 1)] - run.moments[moment];
-    if (step > 3.5 * apart && since > apart) return null;
-    const share = step > 3.5 * apart ? 0 : since / step;
-    place.x = (x[at] + (x[at + 1] - x[at]) * share) / 100;
-    place.y = (y[at] + (y[at + 1] - y[at]) * share) / 100;
-    return place;
+    if (step > 3.5 * apart) return since > apart ? null : put(at);
+    return put(at, at + 1, since / step);
   };
   // Where it was, even if it is gone by now: for marks.
   run.lastPlace = (h, t) => {
     const found = run.place(h, t);
     if (found || h < 0 || !tracks.count[h]) return found;
-    const at = starts[h] + Math.max(0, run.indexAt(h, t));
-    place.x = x[at] / 100;
-    place.y = y[at] / 100;
-    return place;
+    return put(starts[h] + Math.max(0, run.indexAt(h, t)));
   };
 
   run.events.time = seconds(run.events.time_ns);

@@ -1,37 +1,37 @@
 // Handoffs and other events: a line of a list, a card.
-"use strict";
 Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled }) => {
   const { run, clock } = app,
     { el, row, link, action, heading, note, duration } = app.parts;
+  // A line that goes to its moment.
+  const lineTo = (open, t, ...parts) => {
+    const line = link("", () => {
+      open();
+      clock.seek(t);
+    });
+    line.append(el("span.mn-when", app.clockText(t, true)), ...parts);
+    line.classList.add("mn-event");
+    return line;
+  };
   const outcome = (i) => {
     const hand = run.handoffs;
     if (!Number.isNaN(hand.end[i])) return "took " + duration(hand.end[i] - hand.start[i]);
     return hand.next[i] >= 0 ? "superseded" : "not confirmed";
   };
-  const handoffMark = (i) => app.marks.ofHandoff.get(i);
-  const openHandoff = (i) => {
-    const mark = handoffMark(i);
-    app.select({ kind: "handoff", id: i, mark: mark ? mark.id : -1 });
-  };
+  const openHandoff = (i) => app.select({ kind: "handoff", id: i, mark: app.marks.ofHandoff.get(i)?.id ?? -1 });
   const handoffLine = (i) => {
     const hand = run.handoffs,
-      mark = handoffMark(i);
-    const line = link("", () => {
-      openHandoff(i);
-      clock.seek(hand.start[i]);
-    });
-    const words = el(
-      "span",
-      { class: "mn-name" },
-      (hand.from[i] === hand.to[i] ? "again " : run.stationCalled(hand.from[i]) + " → ") +
-        run.stationCalled(hand.to[i]),
-    );
-    line.append(
-      el("span", { class: "mn-when" }, app.clockText(hand.start[i], true)),
+      mark = app.marks.ofHandoff.get(i);
+    const line = lineTo(
+      () => openHandoff(i),
+      hand.start[i],
       app.parts.symbol((g, x, y) => mark && app.marks.paint(g, mark, x, y, 5)),
-      el("span", { class: "mn-name mn-who" }, run.hostCalled(hand.host[i])),
-      words,
-      el("span", { class: "mn-right" }, outcome(i).replace("took ", "")),
+      el("span.mn-name.mn-who", run.hostCalled(hand.host[i])),
+      el(
+        "span.mn-name",
+        (hand.from[i] === hand.to[i] ? "again " : run.stationCalled(hand.from[i]) + " → ") +
+          run.stationCalled(hand.to[i]),
+      ),
+      el("span.mn-right", outcome(i).replace("took ", "")),
     );
     line.title =
       run.hostInFull(hand.host[i]) +
@@ -41,35 +41,25 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       run.stationInFull(hand.to[i]) +
       ", " +
       outcome(i);
-    line.classList.add("mn-event");
     return line;
   };
   const eventLine = (i) => {
-    const kind = run.events.kinds[run.events.kind[i]],
-      t = run.events.time[i],
-      line = link("", () => {
-        openEvent(i);
-        clock.seek(t);
-      });
-    line.append(
-      el("span", { class: "mn-when" }, app.clockText(t, true)),
+    const kind = run.eventKind(i);
+    return lineTo(
+      () => openEvent(i),
+      run.events.time[i],
       app.parts.symbol((g, x, y) => Mobilenet.mark(g, kind, x, y, 5)),
-      el("span", { class: "mn-name" }, run.hostCalled(run.events.host[i])),
-      el("span", {}, Mobilenet.WORDS[kind] || kind),
+      el("span.mn-name", run.hostCalled(run.events.host[i])),
+      el("span", Mobilenet.WORDS[kind] || kind),
     );
-    line.classList.add("mn-event");
-    return line;
   };
-  const openEvent = (i) => {
-    const mark = app.marks.ofEvent.get(i);
-    app.select({ kind: "event", id: i, mark: mark ? mark.id : -1 });
-  };
+  const openEvent = (i) => app.select({ kind: "event", id: i, mark: app.marks.ofEvent.get(i)?.id ?? -1 });
   const markLine = (item) => (item.handoff !== undefined ? handoffLine(item.handoff) : eventLine(item.event));
 
   const watch = (i) => {
     // slowly, from a little before
     const h = run.handoffs.host[i];
-    app.follow(true, h);
+    app.follow(true);
     app.closer(h, run.handoffs.start[i]);
     clock.seek(run.handoffs.start[i] - 0.3);
     clock.at(0.1); // of the picture, not of a run that goes on
@@ -79,12 +69,11 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
   const missed = (i) => {
     const h = run.handoffs.host[i],
       start = run.handoffs.start[i],
-      kindOf = (j) => run.events.kinds[run.events.kind[j]],
       before = run.eventsOf(h).filter((j) => run.events.time[j] <= start),
-      crash = before.filter((j) => kindOf(j) === "crash").pop(),
+      crash = before.filter((j) => run.eventKind(j) === "crash").pop(),
       msg = run.messages;
-    if (run.handoffs.causes[run.handoffs.cause[i]] !== "recovery" || crash === undefined || isSample(h)) return null;
-    const recover = before.find((j) => j > crash && kindOf(j) === "recover"),
+    if (run.causeOf(i) !== "recovery" || crash === undefined || isSample(h)) return null;
+    const recover = before.find((j) => j > crash && run.eventKind(j) === "recover"),
       from = Mobilenet.upTo(msg.time, run.events.time[crash]),
       to = Mobilenet.upTo(msg.time, run.events.time[recover ?? crash]),
       sent = [],
@@ -102,7 +91,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
   const handoff = (i) => {
     const hand = run.handoffs,
       h = hand.host[i],
-      cause = hand.causes[hand.cause[i]],
+      cause = run.causeOf(i),
       done = !Number.isNaN(hand.end[i]);
     const a = hand.last_before[i],
       b = hand.first_after[i],
@@ -114,10 +103,9 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
     };
     const since = missed(i),
       ticks = app.charts.deliveries(h, span, interrupted ? [a, b] : null),
-      step = el("p", { class: "mn-now" });
+      step = el("p.mn-now");
     const body = el(
       "div",
-      {},
       step,
       row("Host", hostLink(h, true)),
       row("From", stationLink(hand.from[i], true)),
@@ -177,16 +165,15 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
     refused: "The application wanted to broadcast and the host could not take it (down, no member, or a full buffer).",
   };
   const event = (i) => {
-    const kind = run.events.kinds[run.events.kind[i]],
+    const kind = run.eventKind(i),
       h = run.events.host[i],
       t = run.events.time[i],
       s = run.events.station[i];
     const state = live("The host, now");
     const answer = { crash: "recover", out_of_coverage: "in_coverage" }[kind];
-    const later = answer && run.eventsOf(h).find((j) => j > i && run.events.kinds[run.events.kind[j]] === answer);
+    const later = answer && run.eventsOf(h).find((j) => j > i && run.eventKind(j) === answer);
     const body = el(
       "div",
-      {},
       row("Host", hostLink(h, true)),
       row("When", app.clockText(t, true, 3)),
       s >= 0 ? row("Station", stationLink(s, true)) : null,

@@ -1,6 +1,5 @@
 // The view (metres to pixels), two canvases over the map, and what moves: hosts, trails, links, broadcasts, the
 // chosen message.
-"use strict";
 Mobilenet.view = (map, origin) => {
   const R = 6371000,
     view = { point: null, scaleAt: null },
@@ -30,6 +29,15 @@ Mobilenet.view = (map, origin) => {
       view.scaleAt = (y) => w / (2 * Math.PI * R * Math.cos((latOf(y) * Math.PI) / 180));
     }
   };
+  // A closed ring of places, as a part of a path.
+  view.outline = (g, ring) => {
+    ring.forEach(([x, y], i) => {
+      const p = view.point(x, y);
+      if (i) g.lineTo(p.x, p.y);
+      else g.moveTo(p.x, p.y);
+    });
+    g.closePath();
+  };
   // Where on the plane a pixel is, in metres.
   view.metres = (pixel) => {
     const { lat, lng } = map.containerPointToLatLng(pixel);
@@ -57,7 +65,7 @@ Mobilenet.canvas = (parent, className) => {
 
 Mobilenet.field = (app) => {
   const { run, view } = app,
-    { INK, ALONE, MEMBER, DOWN, HANDING, COVERED, withAlpha, upTo } = Mobilenet,
+    { INK, ALONE, MEMBER, DOWN, HANDING, COVERED, withAlpha, upTo, line, ring } = Mobilenet,
     st = run.stations;
   const n = run.count,
     px = new Float32Array(n),
@@ -90,37 +98,34 @@ Mobilenet.field = (app) => {
       g.lineTo(p.x, p.y);
     }
   };
+  // Hosts of each station.
+  const byColour = (isWanted) => {
+    const groups = new Map();
+    for (let h = 0; h < n; h++) {
+      if (!isWanted(h)) continue;
+      const c = colourOf[h];
+      if (!groups.has(c)) groups.set(c, []);
+      groups.get(c).push(h);
+    }
+    return groups;
+  };
   const trails = (g, t) => {
     g.lineWidth = 1.3;
     g.lineJoin = "round";
-    const byColour = new Map();
-    for (let h = 0; h < n; h++)
-      if (here[h]) {
-        const c = colourOf[h];
-        if (!byColour.has(c)) byColour.set(c, []);
-        byColour.get(c).push(h);
-      }
-    for (const [c, hosts] of byColour) {
+    for (const [c, hosts] of byColour((h) => here[h])) {
       g.strokeStyle = withAlpha(c < 0 ? ALONE : app.colours[c], 0.32);
       g.beginPath();
       for (const h of hosts) trail(g, h, t, TRAIL_S);
       g.stroke();
     }
   };
-  const line = (g, h, s) => {
-    const p = view.point(st.x_m[s], st.y_m[s]);
-    g.beginPath();
-    g.moveTo(px[h], py[h]);
-    g.lineTo(p.x, p.y);
-    g.stroke();
+  const toStation = (g, h, s, alpha, width) => {
+    const p = app.stationPoint(s);
+    line(g, px[h], py[h], p.x, p.y, withAlpha(app.colours[s], alpha), width);
   };
   const links = (g) => {
-    g.lineWidth = 1;
     for (let h = 0; h < n; h++)
-      if (here[h] && colourOf[h] >= 0 && state[h] & MEMBER && !(state[h] & DOWN)) {
-        g.strokeStyle = withAlpha(app.colours[colourOf[h]], 0.3);
-        line(g, h, colourOf[h]);
-      }
+      if (here[h] && colourOf[h] >= 0 && state[h] & MEMBER && !(state[h] & DOWN)) toStation(g, h, colourOf[h], 0.3, 1);
   };
   // A handoff lasts a tenth of a second: it stays to be seen for about one second of the watcher's.
   const handovers = (g, t) => {
@@ -136,40 +141,19 @@ Mobilenet.field = (app) => {
         to = hand.to[i],
         from = hand.from[i];
       if (from >= 0 && from !== to) {
-        g.lineWidth = 2;
         g.setLineDash([4, 4]);
-        g.strokeStyle = withAlpha(app.colours[from], 0.9 * fade);
-        line(g, h, from);
+        toStation(g, h, from, 0.9 * fade, 2);
         g.setLineDash([]);
       }
-      if (to >= 0) {
-        g.lineWidth = open ? 2 : 3;
-        g.strokeStyle = withAlpha(app.colours[to], 0.9 * fade);
-        line(g, h, to);
-      }
-      g.lineWidth = 2;
-      g.strokeStyle = withAlpha(to >= 0 ? app.colours[to] : INK, fade);
-      g.beginPath();
-      g.arc(px[h], py[h], open ? 11 : 11 + 9 * (1 - fade), 0, 7);
-      g.stroke();
+      if (to >= 0) toStation(g, h, to, 0.9 * fade, open ? 2 : 3);
+      ring(g, px[h], py[h], open ? 11 : 11 + 9 * (1 - fade), withAlpha(to >= 0 ? app.colours[to] : INK, fade), 2);
     }
   };
   const radius = () => (n <= 150 ? 5.5 : n <= 500 ? 4.5 : run.range_m * view.scaleAt(0) < 40 ? 2.4 : 3.4);
   const hosts = (g) => {
     const r = radius(),
-      groups = new Map(),
-      odd = [];
-    for (let h = 0; h < n; h++) {
-      if (!here[h]) continue;
-      if (!(state[h] & COVERED) || state[h] & DOWN || !(state[h] & MEMBER)) {
-        odd.push(h);
-        continue;
-      }
-      const c = colourOf[h];
-      if (!groups.has(c)) groups.set(c, []);
-      groups.get(c).push(h);
-    }
-    for (const [c, own] of groups) {
+      isOdd = (h) => !(state[h] & COVERED) || state[h] & DOWN || !(state[h] & MEMBER);
+    for (const [c, own] of byColour((h) => here[h] && !isOdd(h))) {
       const colour = c < 0 ? ALONE : app.colours[c];
       const look = Mobilenet.lookOf(c);
       for (const h of own)
@@ -177,19 +161,16 @@ Mobilenet.field = (app) => {
           Mobilenet.dot(s, x, y, r, colour, look, n <= 500 ? 1.4 : 0.6),
         );
     }
-    for (const h of odd) {
-      const colour = colourOf[h] < 0 ? ALONE : app.colours[colourOf[h]];
+    for (let h = 0; h < n; h++) {
+      if (!here[h] || !isOdd(h)) continue;
       if (state[h] & DOWN) {
         Mobilenet.mark(g, "crash", px[h], py[h], r + 1);
         continue;
       }
+      Mobilenet.circle(g, px[h], py[h], r - 0.8);
       g.fillStyle = "#fff";
-      g.strokeStyle = colour;
-      g.lineWidth = 2;
-      g.beginPath();
-      g.arc(px[h], py[h], r - 0.8, 0, 7);
       g.fill();
-      g.stroke();
+      Mobilenet.stroke(g, colourOf[h] < 0 ? ALONE : app.colours[colourOf[h]], 2);
     }
   };
   // Beside each host where there is room, on one side or another; where there is none, the tooltip says it.
@@ -211,7 +192,7 @@ Mobilenet.field = (app) => {
     };
     if (run.range_m * view.scaleAt(0) >= 45)
       for (let s = 0; s < run.stationCount; s++) {
-        const p = view.point(st.x_m[s], st.y_m[s]);
+        const p = app.stationPoint(s);
         for (const dy of [-13, 0, 13]) take(p.x - 12, p.y + dy, app.layers.buffers ? 96 : 24);
         if (run.stationName(s)) take(p.x - 30, p.y + 20, 60);
       }
@@ -238,17 +219,9 @@ Mobilenet.field = (app) => {
     // above the hosts, so that a crowd hides none
     if (run.range_m * view.scaleAt(0) < 30) return;
     for (let s = 0; s < run.stationCount; s++) {
-      const p = view.point(st.x_m[s], st.y_m[s]),
+      const p = app.stationPoint(s),
         name = (app.layers.names || run.stationCount <= 30) && run.stationName(s);
-      g.font = "600 10px system-ui, sans-serif";
-      g.textAlign = "center";
-      g.textBaseline = "middle";
-      g.lineJoin = "round";
-      g.lineWidth = 3;
-      g.strokeStyle = "rgba(255,255,255,.9)";
-      g.strokeText(run.stationLabel(s), p.x, p.y + 0.5);
-      g.fillStyle = INK;
-      g.fillText(run.stationLabel(s), p.x, p.y + 0.5);
+      Mobilenet.haloed(g, run.stationLabel(s), p.x, p.y + 0.5, "center", "600 10px");
       if (name) app.write(g, name, p.x, p.y + 20, "center");
     }
   };
@@ -256,15 +229,11 @@ Mobilenet.field = (app) => {
     // who has just broadcast
     const msg = run.messages,
       span = Math.min(4, Math.max(0.15, 0.6 * app.rate()));
-    g.lineWidth = 1.2;
     for (let m = upTo(msg.time, t) - 1, seen = 0; m >= 0 && seen < 500 && msg.time[m] > t - span; m--, seen++) {
       const h = msg.host[m];
       if (h < 0 || !here[h]) continue;
       const share = (t - msg.time[m]) / span;
-      g.strokeStyle = withAlpha(INK, 0.5 * (1 - share));
-      g.beginPath();
-      g.arc(px[h], py[h], radius() + 14 * share, 0, 7);
-      g.stroke();
+      ring(g, px[h], py[h], radius() + 14 * share, withAlpha(INK, 0.5 * (1 - share)), 1.2);
     }
   };
   // What somebody has cut or switched off: a cross on the wire, a crossed ring around the station.
@@ -277,13 +246,11 @@ Mobilenet.field = (app) => {
       else off.delete(key);
     }
     if (t >= run.duration_s) return; // then everything is mended
-    g.strokeStyle = "#c0392b";
-    g.lineWidth = 2.4;
     for (const one of off.values()) {
       const [a, b] = (one.link || [one.station, one.station]).map((name) => Number(name.slice(1)));
       if (a >= run.stationCount || b >= run.stationCount) continue;
-      const from = { ...view.point(st.x_m[a], st.y_m[a]) },
-        to = view.point(st.x_m[b], st.y_m[b]),
+      const from = { ...app.stationPoint(a) },
+        to = app.stationPoint(b),
         x = (from.x + to.x) / 2,
         y = (from.y + to.y) / 2,
         r = one.station ? 15 : 8;
@@ -302,7 +269,7 @@ Mobilenet.field = (app) => {
         g.moveTo(x + r, y - r);
         g.lineTo(x - r, y + r);
       }
-      g.stroke();
+      Mobilenet.stroke(g, "#c0392b", 2.4);
     }
   };
   const message = (g, t) => {
@@ -311,23 +278,9 @@ Mobilenet.field = (app) => {
     if (app.live && !app.live.learn(m)) return;
     const { have, lack } = run.progress(m, t),
       sender = run.messages.host[m];
-    g.lineWidth = 2.6;
-    g.strokeStyle = INK;
-    for (const h of have)
-      if (here[h]) {
-        g.beginPath();
-        g.arc(px[h], py[h], radius() + 3, 0, 7);
-        g.stroke();
-      }
-    g.lineWidth = 2;
+    for (const h of have) if (here[h]) ring(g, px[h], py[h], radius() + 3, INK, 2.6);
     g.setLineDash([3, 3]);
-    g.strokeStyle = "#c0392b";
-    for (const { host } of lack)
-      if (here[host]) {
-        g.beginPath();
-        g.arc(px[host], py[host], radius() + 5, 0, 7);
-        g.stroke();
-      }
+    for (const { host } of lack) if (here[host]) ring(g, px[host], py[host], radius() + 5, "#c0392b", 2);
     g.setLineDash([]);
     if (sender >= 0 && here[sender]) {
       g.lineWidth = 2;
@@ -336,34 +289,25 @@ Mobilenet.field = (app) => {
     }
   };
   const chosen = (g, t) => {
-    const sel = app.selected;
-    const h = sel && (sel.kind === "host" ? sel.id : sel.kind === "handoff" ? run.handoffs.host[sel.id] : -1);
-    if (sel && sel.kind === "station") {
-      const p = view.point(st.x_m[sel.id], st.y_m[sel.id]);
+    const h = app.followed();
+    if (app.isSelected("station")) {
+      const p = app.stationPoint(app.selected.id);
       g.lineWidth = 2.5;
       g.strokeStyle = INK;
       g.strokeRect(p.x - 15, p.y - 15, 30, 30);
     }
-    if (!(h >= 0) || !here[h]) return;
-    g.lineWidth = 2;
-    g.strokeStyle = INK;
+    if (h < 0 || !here[h]) return;
     g.globalAlpha = 0.55;
     g.beginPath();
     trail(g, h, t, 90);
-    g.stroke();
+    Mobilenet.stroke(g, INK, 2);
     g.globalAlpha = 1;
     if (colourOf[h] >= 0 && !(state[h] & DOWN)) {
-      g.lineWidth = 2.4;
-      g.strokeStyle = app.colours[colourOf[h]];
       if (state[h] & HANDING) g.setLineDash([5, 4]);
-      line(g, h, colourOf[h]);
+      toStation(g, h, colourOf[h], 1, 2.4);
       g.setLineDash([]);
     }
-    g.lineWidth = 2.4;
-    g.strokeStyle = INK;
-    g.beginPath();
-    g.arc(px[h], py[h], radius() + 5, 0, 7);
-    g.stroke();
+    ring(g, px[h], py[h], radius() + 5, INK, 2.4);
     app.write(g, run.hostCalled(h), px[h] + 12, py[h] - 12, "left", true);
   };
   const draw = (g, width, height, t) => {
@@ -381,7 +325,7 @@ Mobilenet.field = (app) => {
     if (app.layers.buffers) app.marks.numbers(g, t);
     if (run.switches.length) switched(g, t);
     chosen(g, t);
-    if (app.selected && app.selected.kind === "message") message(g, t);
+    if (app.isSelected("message")) message(g, t);
   };
   const hostNear = (x, y, reach = 12) => {
     let best = -1,

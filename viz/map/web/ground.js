@@ -1,5 +1,4 @@
 // What stands still: uncovered ground, cells, walls, wires, heat, stations. Drawn anew only when the view changes.
-"use strict";
 Mobilenet.ground = (app) => {
   const { run, view } = app,
     { INK, withAlpha, ramp } = Mobilenet,
@@ -25,37 +24,31 @@ Mobilenet.ground = (app) => {
   };
   const corners = (g, ring) => {
     g.beginPath();
-    ring.forEach(([x, y], i) => {
-      const p = view.point(x, y);
-      if (i) g.lineTo(p.x, p.y);
-      else g.moveTo(p.x, p.y);
-    });
-    g.closePath();
+    view.outline(g, ring);
   };
-  const circle = (g, i) => {
-    const p = view.point(st.x_m[i], st.y_m[i]);
-    g.beginPath();
-    g.arc(p.x, p.y, run.range_m * view.scaleAt(st.y_m[i]), 0, 7);
-    return p;
+  const box = (g, [w, s, e, n]) =>
+    corners(g, [
+      [w, s],
+      [e, s],
+      [e, n],
+      [w, n],
+    ]);
+  const cell = (g, i) => {
+    const p = app.stationPoint(i);
+    Mobilenet.circle(g, p.x, p.y, run.range_m * view.scaleAt(st.y_m[i]));
   };
 
   const uncovered = (g) => {
     // the box of the field, less all cells: what is left are the holes
-    const [left, bottom, right, top] = radio.box || app.bounds.flat();
     g.save();
-    corners(g, [
-      [left, bottom],
-      [right, bottom],
-      [right, top],
-      [left, top],
-    ]);
+    box(g, radio.box || app.bounds.flat());
     g.fillStyle = pattern(g);
     g.fill();
     g.globalCompositeOperation = "destination-out";
     if (radio.power) radio.draw(g, "cells", 1);
     else
       for (let i = 0; i < run.stationCount; i++) {
-        circle(g, i);
+        cell(g, i);
         g.fill();
       }
     g.restore();
@@ -66,16 +59,19 @@ Mobilenet.ground = (app) => {
       return;
     }
     for (let i = 0; i < run.stationCount; i++) {
-      circle(g, i);
+      cell(g, i);
       g.fillStyle = withAlpha(app.colours[i], 0.1);
       g.fill();
     }
-    g.lineWidth = 1;
     for (let i = 0; i < run.stationCount; i++) {
-      circle(g, i);
-      g.strokeStyle = withAlpha(app.colours[i], 0.55);
-      g.stroke();
+      cell(g, i);
+      Mobilenet.stroke(g, withAlpha(app.colours[i], 0.55), 1);
     }
+  };
+  const square = (g, x, y, side) => {
+    const a = { ...view.point(x, y + side) },
+      b = view.point(x + side, y);
+    g.fillRect(a.x, a.y, b.x - a.x + 0.6, b.y - a.y + 0.6);
   };
   // Where recorded hosts ever were, in squares: their streets, without a map.
   const STREET_M = 4;
@@ -97,13 +93,7 @@ Mobilenet.ground = (app) => {
       squares = Array.from(found, (key) => [Math.round(key / 1e6), key - 1e6 * Math.round(key / 1e6)]);
     }
     g.fillStyle = "#dedad0";
-    for (const [column, row] of squares) {
-      const a = view.point(column * STREET_M, (row + 1) * STREET_M),
-        ax = a.x,
-        ay = a.y,
-        b = view.point((column + 1) * STREET_M, row * STREET_M);
-      g.fillRect(ax, ay, b.x - ax + 0.6, b.y - ay + 0.6);
-    }
+    for (const [column, row] of squares) square(g, column * STREET_M, row * STREET_M, STREET_M);
   };
   const heat = (g, name) => {
     const grid = run.places[name],
@@ -111,15 +101,9 @@ Mobilenet.ground = (app) => {
     if (!grid) return;
     const top = app.heatTop(name);
     for (let i = 0; i < grid.mean.length; i++) {
-      const x = run.places.x_m + grid.column[i] * side,
-        y = run.places.y_m + grid.row[i] * side;
-      const a = view.point(x, y + side),
-        ax = a.x,
-        ay = a.y,
-        b = view.point(x + side, y);
       g.globalAlpha = 0.35 + 0.55 * Math.min(1, grid.count[i] / 20);
       g.fillStyle = ramp(name, grid.mean[i] / top);
-      g.fillRect(ax, ay, b.x - ax + 0.6, b.y - ay + 0.6);
+      square(g, run.places.x_m + grid.column[i] * side, run.places.y_m + grid.row[i] * side, side);
     }
     g.globalAlpha = 1;
   };
@@ -127,14 +111,8 @@ Mobilenet.ground = (app) => {
     g.lineWidth = 1.4;
     g.strokeStyle = withAlpha(INK, 0.45);
     if (run.area.box_m) {
-      const [w, s, e, n] = run.area.box_m;
       g.setLineDash([7, 5]);
-      corners(g, [
-        [w, s],
-        [e, s],
-        [e, n],
-        [w, n],
-      ]);
+      box(g, run.area.box_m);
       g.stroke();
       g.setLineDash([]);
     }
@@ -147,42 +125,27 @@ Mobilenet.ground = (app) => {
   };
   const wires = (g) => {
     const mesh = st.edges.length > run.stationCount;
-    g.strokeStyle = withAlpha(INK, mesh ? 0.18 : 0.5);
-    g.lineWidth = mesh ? 1 : 2;
     for (const [a, b] of st.edges) {
-      const p = view.point(st.x_m[a], st.y_m[a]),
-        px = p.x,
-        py = p.y,
-        q = view.point(st.x_m[b], st.y_m[b]);
-      g.beginPath();
-      g.moveTo(px, py);
-      g.lineTo(q.x, q.y);
-      g.stroke();
+      const p = { ...app.stationPoint(a) },
+        q = app.stationPoint(b);
+      Mobilenet.line(g, p.x, p.y, q.x, q.y, withAlpha(INK, mesh ? 0.18 : 0.5), mesh ? 1 : 2);
     }
   };
   const stations = (g) => {
     const small = run.range_m * view.scaleAt(0) < 30;
     for (let i = 0; i < run.stationCount; i++) {
-      const p = view.point(st.x_m[i], st.y_m[i]),
+      const p = app.stationPoint(i),
         r = small ? 4 : 10;
+      Mobilenet.box(g, p.x - r, p.y - r, 2 * r, 2 * r, 3);
       g.fillStyle = "#fff";
-      g.strokeStyle = app.colours[i];
-      g.lineWidth = small ? 2 : 3;
-      g.beginPath();
-      if (g.roundRect) g.roundRect(p.x - r, p.y - r, 2 * r, 2 * r, 3);
-      else g.rect(p.x - r, p.y - r, 2 * r, 2 * r);
       g.fill();
-      g.stroke();
+      Mobilenet.stroke(g, app.colours[i], small ? 2 : 3);
       const look = Mobilenet.lookOf(i); // the same second mark as its hosts have
       if (!small && look) {
         g.lineWidth = look === 1 ? 1.2 : 1.4;
         g.strokeStyle = look === 1 ? "#fff" : INK;
-        g.strokeRect(
-          p.x - r - (look === 2 ? 2 : 0),
-          p.y - r - (look === 2 ? 2 : 0),
-          2 * r + (look === 2 ? 4 : 0),
-          2 * r + (look === 2 ? 4 : 0),
-        );
+        const half = look === 2 ? r + 2 : r;
+        g.strokeRect(p.x - half, p.y - half, 2 * half, 2 * half);
       }
     }
   };

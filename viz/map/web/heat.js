@@ -1,9 +1,8 @@
 // The choice of a heat map, and what its colours mean.
-"use strict";
 Mobilenet.heat = (app) => {
   const { run, clock } = app,
-    { el, note, symbol, duration, release } = app.parts;
-  const box = el("div", { class: "mn-heat" });
+    { el, note, symbol, duration, release, minus } = app.parts;
+  const box = el("div.mn-heat");
   const choices = [
     ["", "none"],
     ["losses", "frames lost"],
@@ -19,7 +18,7 @@ Mobilenet.heat = (app) => {
       box.scrollIntoView({ block: "nearest" });
       app.changed(true);
     });
-    return el("label", { class: "mn-layer" }, radio, el("span", {}, words));
+    return el("label.mn-layer", radio, el("span", words));
   });
   const strip = (name) =>
     symbol(
@@ -32,6 +31,7 @@ Mobilenet.heat = (app) => {
       160,
       10,
     );
+  const scale = (least, most) => el("div.mn-scale", el("span", least), el("span", most + " and more"));
   let lossChart = null;
   const legend = () => {
     const name = app.layers.heat;
@@ -42,12 +42,7 @@ Mobilenet.heat = (app) => {
       const { power, strongest } = app.radio;
       box.append(
         strip(name),
-        el(
-          "div",
-          { class: "mn-scale" },
-          el("span", {}, String(power.least_dbm).replace("-", "−") + " dBm"),
-          el("span", {}, String(strongest).replace("-", "−") + " dBm and more"),
-        ),
+        scale(minus(power.least_dbm) + " dBm", minus(strongest) + " dBm"),
         note(
           "Of the station that is received best there: path loss, walls and shadowing, without fading, in squares of " +
             power.side_m.toFixed(power.side_m % 1 ? 1 : 0) +
@@ -61,12 +56,7 @@ Mobilenet.heat = (app) => {
       const top = app.heatTop(name);
       box.append(
         strip(name),
-        el(
-          "div",
-          { class: "mn-scale" },
-          el("span", {}, name === "losses" ? "0 %" : "0 s"),
-          el("span", {}, name === "losses" ? (100 * top).toFixed(0) + " % and more" : duration(top) + " and more"),
-        ),
+        name === "losses" ? scale("0 %", (100 * top).toFixed(0) + " %") : scale("0 s", duration(top)),
         note(
           name === "losses"
             ? "Share of " +
@@ -89,14 +79,13 @@ Mobilenet.heat = (app) => {
             "the share in the whole network:",
         ),
       );
-      lossChart = app.charts.losses();
-      box.append(lossChart.empty ? note("nothing") : lossChart.canvas);
-      if (!lossChart.empty) lossChart.update(clock.t);
+      const chart = app.charts.losses();
+      box.append(chart.empty ? note("nothing") : chart.canvas);
+      if (!chart.empty) lossChart = chart;
+      update();
     } else box.append(note("Nothing was delivered."));
   };
+  const update = () => lossChart && lossChart.update(clock.t);
   legend();
-  const update = () => {
-    if (lossChart && !lossChart.empty) lossChart.update(clock.t);
-  };
   return { choices, box, update };
 };

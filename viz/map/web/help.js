@@ -1,9 +1,8 @@
 // What is said beside the map: the keys, and a line that comes and goes.
-"use strict";
 Mobilenet.help = (app) => {
   const { run } = app,
     { el } = app.parts,
-    toast = el("div", { class: "mn-toast", role: "status" });
+    toast = el("div.mn-toast", { role: "status" });
   const KEYS = [
     ["Space", "play or pause"],
     ["← →", "a second back or on; with Shift ten"],
@@ -19,13 +18,11 @@ Mobilenet.help = (app) => {
     ["Esc", "close the card"],
   ];
   const help = el(
-    "dialog",
-    { class: "mn-help" },
-    el("h2", {}, "Keys"),
-    ...KEYS.map(([key, does]) => el("div", { class: "mn-row" }, el("kbd", {}, key), el("span", {}, does))),
+    "dialog.mn-help",
+    el("h2", "Keys"),
+    ...KEYS.map(([key, does]) => el("div.mn-row", el("kbd", key), el("span", does))),
     el(
-      "p",
-      { class: "mn-note" },
+      "p.mn-note",
       "Drag and wheel move and zoom the map. Click or drag on the time line to go to a moment. " +
         "Places are rounded to a centimetre, and go straight from one to the next, " +
         (run.live ? "a frame" : app.interval + " s") +

@@ -1,7 +1,7 @@
 // What can be shown on the map, and what its marks mean.
-"use strict";
 Mobilenet.layers = (app) => {
   const { run } = app,
+    { INK, HUES, withAlpha } = Mobilenet,
     { el, heading, symbol, counted, release } = app.parts,
     heat = Mobilenet.heat(app);
   const toggle = (name, words, paint) => {
@@ -12,28 +12,19 @@ Mobilenet.layers = (app) => {
       release(box);
       app.changed(true);
     });
-    return el("label", { class: "mn-layer" }, box, symbol(paint), el("span", {}, words));
+    return el("label.mn-layer", box, symbol(paint), el("span", words));
   };
+  const fixed = (paint, words) => el("div.mn-layer.mn-fixed", symbol(paint), el("span", words));
   const dot = (colour, hollow) => (g, x, y) => {
-    g.beginPath();
-    g.arc(x, y, 5, 0, 7);
+    Mobilenet.circle(g, x, y, 5);
     g.fillStyle = hollow ? "#fff" : colour;
     g.fill();
-    g.strokeStyle = hollow ? colour : "#fff";
-    g.lineWidth = 2;
-    g.stroke();
+    Mobilenet.stroke(g, hollow ? colour : "#fff", 2);
   };
   const stroke =
-    (dash, colour = Mobilenet.INK, width = 2) =>
-    (g, x, y) => {
-      g.setLineDash(dash);
-      g.strokeStyle = colour;
-      g.lineWidth = width;
-      g.beginPath();
-      g.moveTo(x - 9, y);
-      g.lineTo(x + 9, y);
-      g.stroke();
-    };
+    (colour = INK, width = 2) =>
+    (g, x, y) =>
+      Mobilenet.line(g, x - 9, y, x + 9, y, colour, width);
   const markOf = (kind) => (g, x, y) => Mobilenet.mark(g, kind, x, y, 5.5, app.colours[0], app.colours[1] || "#fff");
   const c0 = app.colours[0] || "#0072B2";
   // With power no circle is a cell: half of the places at that distance are in it, and walls are left out.
@@ -43,51 +34,45 @@ Mobilenet.layers = (app) => {
       ? "median reach in the open, " + run.range_m.toFixed(0) + " m"
       : "cells";
   const box = el(
-    "details",
-    { class: "mn-layers", open: "" },
-    el("summary", {}, "Layers and legend"),
+    "details.mn-layers",
+    { open: "" },
+    el("summary", "Layers and legend"),
     el(
-      "div",
-      { class: "mn-group" },
-      el("div", { class: "mn-layer mn-fixed" }, symbol(dot(c0)), el("span", {}, "host, station's colour")),
-      run.stationCount > Mobilenet.HUES
-        ? el(
-            "div",
-            { class: "mn-layer mn-fixed" },
-            symbol((g, x, y) => {
-              Mobilenet.dot(g, run.stationCount > 2 * Mobilenet.HUES ? x - 5 : x, y, 5, app.colours[Mobilenet.HUES], 1);
-              if (run.stationCount > 2 * Mobilenet.HUES)
-                Mobilenet.dot(g, x + 6, y, 4.5, app.colours[2 * Mobilenet.HUES], 2);
-            }),
-            el("span", {}, "the same, from s" + Mobilenet.HUES + " on"),
+      "div.mn-group",
+      fixed(dot(c0), "host, station's colour"),
+      run.stationCount > HUES
+        ? fixed(
+            (g, x, y) => {
+              const hasThird = run.stationCount > 2 * HUES;
+              Mobilenet.dot(g, hasThird ? x - 5 : x, y, 5, app.colours[HUES], 1);
+              if (hasThird) Mobilenet.dot(g, x + 6, y, 4.5, app.colours[2 * HUES], 2);
+            },
+            "the same, from s" + HUES + " on",
           )
         : null,
-      el("div", { class: "mn-layer mn-fixed" }, symbol(dot(c0, true)), el("span", {}, "no member yet, or left")),
-      el("div", { class: "mn-layer mn-fixed" }, symbol(dot(Mobilenet.ALONE, true)), el("span", {}, "out of coverage")),
-      el("div", { class: "mn-layer mn-fixed" }, symbol(markOf("crash")), el("span", {}, "down")),
+      fixed(dot(c0, true), "no member yet, or left"),
+      fixed(dot(Mobilenet.ALONE, true), "out of coverage"),
+      fixed(markOf("crash"), "down"),
     ),
     el(
-      "div",
-      { class: "mn-group" },
+      "div.mn-group",
       toggle("cells", cellsAre + (app.tiles ? "" : " (hatched: none)"), (g, x, y) => {
-        g.fillStyle = Mobilenet.withAlpha(c0, 0.15);
-        g.strokeStyle = c0;
-        g.beginPath();
-        g.arc(x, y, 7, 0, 7);
+        Mobilenet.circle(g, x, y, 7);
+        g.fillStyle = withAlpha(c0, 0.15);
         g.fill();
-        g.stroke();
+        Mobilenet.stroke(g, c0);
       }),
       ...(app.radio.buildings.length
         ? [
             toggle("walls", counted(app.radio.buildings.length, "building"), (g, x, y) => {
               g.fillStyle = "#d3cfc4";
-              g.strokeStyle = Mobilenet.INK;
+              g.strokeStyle = INK;
               g.fillRect(x - 7, y - 5, 14, 10);
               g.strokeRect(x - 7, y - 5, 14, 10);
             }),
           ]
         : []),
-      ...(app.layers.streets ? [toggle("streets", "streets of the recording", stroke([], "#cfcabd", 5))] : []),
+      ...(app.layers.streets ? [toggle("streets", "streets of the recording", stroke("#cfcabd", 5))] : []),
       toggle(
         "wires",
         run.stations.edges.length || run.stationCount < 2
@@ -95,21 +80,16 @@ Mobilenet.layers = (app) => {
             ? "wires (all with all)"
             : "wired tree"
           : "wires: all with all, not drawn",
-        stroke([]),
+        stroke(),
       ),
-      toggle("links", "host to its station", stroke([], c0, 1.2)),
-      toggle("trails", "trails, 25 s", stroke([], Mobilenet.withAlpha(c0, 0.5), 2)),
+      toggle("links", "host to its station", stroke(c0, 1.2)),
+      toggle("trails", "trails, 25 s", stroke(withAlpha(c0, 0.5))),
       toggle("broadcasts", "broadcasts" + (run.messages.every > 1 ? " (sample)" : ""), (g, x, y) => {
-        g.strokeStyle = Mobilenet.INK;
         g.globalAlpha = 0.6;
-        for (const r of [4, 7.5]) {
-          g.beginPath();
-          g.arc(x, y, r, 0, 7);
-          g.stroke();
-        }
+        for (const r of [4, 7.5]) Mobilenet.ring(g, x, y, r, INK);
       }),
       toggle("buffers", "stations' " + (run.buffers.stations.series[0]?.name ?? "buffer") + "s, 30 s", (g, x, y) => {
-        g.fillStyle = Mobilenet.withAlpha(c0, 0.5);
+        g.fillStyle = withAlpha(c0, 0.5);
         g.beginPath();
         [
           [-9, 6],
@@ -129,15 +109,14 @@ Mobilenet.layers = (app) => {
       }),
     ),
     el(
-      "div",
-      { class: "mn-group" },
+      "div.mn-group",
       toggle("handoffs", "handoff, from | to", markOf("handoff")),
       toggle("crashes", "crash, and recovery \u25b3", markOf("crash")),
       toggle("coverage", "coverage lost, found", markOf("out_of_coverage")),
       toggle("gaps", "gap; given up (hollow)", markOf("gap")),
       toggle("keep", "keep marks (else " + app.marks.keepS.toFixed(0) + " s)", () => {}),
     ),
-    el("div", { class: "mn-group" }, heading("Heat map"), ...heat.choices, heat.box),
+    el("div.mn-group", heading("Heat map"), ...heat.choices, heat.box),
   );
   box.firstChild.addEventListener("click", () => release(box.firstChild));
   return { box, update: heat.update };

@@ -1,5 +1,4 @@
 // A run that goes on: what comes over the socket is added to the document, what is asked goes back.
-"use strict";
 Mobilenet.live = (app) => {
   const { run, clock } = app,
     live = {

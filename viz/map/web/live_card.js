@@ -1,5 +1,4 @@
 // What one can do to a host or a station, and what it has in its head; for its card.
-"use strict";
 Mobilenet.liveCard = (app, kind, i) => {
   const { live, run } = app,
     { el, action, row, heading, link, note } = app.parts,
@@ -27,14 +26,14 @@ Mobilenet.liveCard = (app, kind, i) => {
       ),
       wire = (words) => action(words, () => live.touch({ do: words.toLowerCase(), link: [name, chosen.value] })),
       radio = ["off", "on"].map((way) => touch("Radio " + way, { do: "radio_" + way, station: name })),
-      wires = el("span", { class: "mn-field" }, el("label", {}, "Wire to"), chosen, wire("Cut"), wire("Mend"));
+      wires = el("span.mn-field", el("label", "Wire to"), chosen, wire("Cut"), wire("Mend"));
     return { nodes: others.length ? [...radio, wires] : radio, update: () => {} };
   };
   const buttons = kind === "host" ? hostButtons() : stationButtons();
-  const top = el("div", {}),
-    messages = el("div", { class: "mn-list" }),
-    inside = el("div", {}),
-    body = el("div", {}, ...(kind === "host" ? [heading("Delivered last"), messages] : []), inside);
+  const top = el("div"),
+    messages = el("div.mn-list"),
+    inside = el("div"),
+    body = el("div", ...(kind === "host" ? [heading("Delivered last"), messages] : []), inside);
   const lastOnes = (own) => {
     const t = app.clock.t,
       end = Mobilenet.upTo(own.time, t),
@@ -44,22 +43,15 @@ Mobilenet.liveCard = (app, kind, i) => {
   };
   const messageLine = ({ t, m }) =>
     el(
-      "div",
-      { class: "mn-row" },
+      "div.mn-row",
       link(run.messages.label(m), () => app.select({ kind: "message", id: m })),
-      el("b", {}, "after " + app.parts.duration(t - run.messages.time[m])),
+      el("b", "after " + app.parts.duration(t - run.messages.time[m])),
     );
   let before = "";
   const update = () => {
     buttons.update();
     if (kind === "host") {
-      const items = lastOnes(run.deliveriesOf(i));
-      app.parts.keep(
-        messages,
-        items.length ? items : [null],
-        (item) => (item ? item.m : "none"),
-        (item) => (item ? messageLine(item) : note("nothing yet")),
-      );
+      app.parts.keep(messages, lastOnes(run.deliveriesOf(i)), messageLine, "nothing yet", ({ m }) => m);
     }
     const card = live.card && live.card.node === name ? live.card : null,
       key = live.following ? JSON.stringify(card) : "past";
@@ -70,7 +62,7 @@ Mobilenet.liveCard = (app, kind, i) => {
     if (!live.following)
       inside.append(note("Its timers and what its protocol keeps are known of the moment alone where the run stands."));
     if (!card || !live.following) return;
-    if (!card.is_up) top.append(el("p", { class: "mn-note" }, "It is down: what it has in stable storage is kept."));
+    if (!card.is_up) top.append(el("p.mn-note", "It is down: what it has in stable storage is kept."));
     const buffers = Object.entries(card.buffers);
     if (buffers.length) top.append(row("Holds", buffers.map(([buffer, size]) => buffer + " " + size).join(", ")));
     for (const [what, left] of card.timers) top.append(row(what, "in " + app.parts.duration(left)));

@@ -1,5 +1,4 @@
 // The document of a run that goes on: its columns can grow.
-"use strict";
 // Columns that can grow, and places by moment instead of by host.
 Mobilenet.grow = (run) => {
   const { upTo } = Mobilenet,
@@ -138,11 +137,8 @@ Mobilenet.growMessages = (run) => {
     const [host, seq] = name.slice(1).split(":").map(Number);
     number.set(name, msg.count);
     of[msg.count] = new Map();
-    msg.time.push(t);
-    msg.host.push(host);
-    msg.number.push(seq);
-    msg.picked.push(1);
-    msg.before_unknown.push(-1); // who is told of deliveries as they come does not work out what they follow
+    // who is told of deliveries as they come does not work out what they follow
+    Mobilenet.append(msg, { time: t, host, number: seq, picked: 1, before_unknown: -1 });
     msg.count++;
     msg.total++;
   };

@@ -1,39 +1,46 @@
 // What a state brings, added to the document: events, handoffs, deliveries, and a point of each curve.
-"use strict";
+// One more row of a table of columns.
+Mobilenet.append = (table, row) => {
+  for (const [name, value] of Object.entries(row)) table[name].push(value);
+};
+
 // Takes events and deliveries in order of time. `live.isPartial`: not all deliveries were told.
 Mobilenet.liveNews = (app, live) => {
-  const { run } = app;
+  const { run } = app,
+    { append } = Mobilenet;
   let gappy = false; // deliveries of the state that is taken were left out
   const hand = run.handoffs,
     open = new Map(),
     confirmed = new Map(),
     waiting = new Map(); // handoffs whose first delivery afterwards is still to come
   for (let i = 0; i < run.events.time.length; i++)
-    if (["join", "handoff_end"].includes(run.events.kinds[run.events.kind[i]]))
+    if (["join", "handoff_end"].includes(run.eventKind(i)))
       confirmed.set(run.events.host[i], run.events.station[i]);
   for (let i = 0; i < hand.count; i++) {
     if (Number.isNaN(hand.end[i]) && hand.next[i] < 0) open.set(hand.host[i], i);
     else if (Number.isNaN(hand.first_after[i]) && !Number.isNaN(hand.end[i])) waiting.set(hand.host[i], i);
   }
   const takeHandoff = (t, host, station, session, detail) => {
-    const cause = (detail && detail.cause) || "";
+    const cause = detail?.cause || "";
     if (!hand.causes.includes(cause)) hand.causes.push(cause);
     const i = hand.count++,
       own = run.deliveriesOf(host).time;
     if (open.has(host)) hand.next[open.get(host)] = i;
     open.set(host, i);
-    hand.host.push(host);
-    hand.from.push(confirmed.has(host) ? confirmed.get(host) : -1);
-    hand.to.push(station);
-    hand.session.push(session);
-    hand.cause.push(hand.causes.indexOf(cause));
-    hand.recovered.push(-1);
-    hand.skipped.push(-1);
-    hand.next.push(-1);
-    hand.start.push(t);
-    hand.end.push(NaN);
-    hand.last_before.push(own.length && !gappy ? own[own.length - 1] : NaN);
-    hand.first_after.push(NaN);
+    append(hand, {
+      host,
+      from: confirmed.get(host) ?? -1,
+      to: station,
+      session,
+      cause: hand.causes.indexOf(cause),
+      recovered: -1,
+      skipped: -1,
+      next: -1,
+      start: t,
+      end: NaN,
+      last_before: gappy ? NaN : (own.at(-1) ?? NaN),
+      first_after: NaN,
+    });
     run.takeHandoff(i);
     app.marks.takeHandoff(i);
   };
@@ -46,11 +53,7 @@ Mobilenet.liveNews = (app, live) => {
       detail = events.detail[k];
     if (kind < 0) return;
     const i = run.events.time.length;
-    run.events.time.push(t);
-    run.events.kind.push(kind);
-    run.events.host.push(host);
-    run.events.station.push(station);
-    run.events.session.push(events.session[k]);
+    append(run.events, { time: t, kind, host, station, session: events.session[k] });
     run.takeEvent(i);
     app.marks.takeEvent(i);
     if (name === "handoff_start") takeHandoff(t, host, station, events.session[k], detail);
@@ -59,8 +62,8 @@ Mobilenet.liveNews = (app, live) => {
       const j = open.get(host);
       if (name === "handoff_end" && j !== undefined && hand.session[j] === events.session[k]) {
         hand.end[j] = t;
-        hand.recovered[j] = (detail && detail.recovered) || 0;
-        hand.skipped[j] = (detail && detail.skipped) || 0;
+        hand.recovered[j] = detail?.recovered || 0;
+        hand.skipped[j] = detail?.skipped || 0;
         open.delete(host);
         waiting.set(host, j);
       }
@@ -93,13 +96,9 @@ Mobilenet.liveCurves = (run) => {
   const curves = { time: [], delay: [], held: [], lost: [] };
   curves.take = ({ time_ns, delay_mean_s, held, lost }) => {
     time_ns.forEach((ns, k) => {
-      curves.time.push(ns / 1e9);
-      curves.delay.push(delay_mean_s[k] ?? NaN);
-      curves.held.push(held[k]);
-      curves.lost.push(lost[k] ?? NaN);
-      if (lost[k] === null) return;
-      run.losses.time.push(ns / 1e9);
-      run.losses.share.push(lost[k]);
+      const time = ns / 1e9;
+      Mobilenet.append(curves, { time, delay: delay_mean_s[k] ?? NaN, held: held[k], lost: lost[k] ?? NaN });
+      if (lost[k] !== null) Mobilenet.append(run.losses, { time, share: lost[k] });
     });
   };
   curves.take(run.live.curves);

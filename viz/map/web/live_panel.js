@@ -1,20 +1,18 @@
 // What one can do to a run that goes on: step, touch, look back, keep, and ask what a touch did.
-"use strict";
 Mobilenet.livePanel = (app) => {
   const { run, clock, live } = app,
     { el, action, link, heading, note, keep, release } = app.parts;
   const text = (node, words) => {
     if (node.textContent !== words) node.textContent = words;
   };
-  const status = el("p", { class: "mn-live-status", role: "status" }),
-    violation = el("pre", { class: "mn-violation", hidden: "" }),
-    past = el("div", { class: "mn-past", hidden: "" }),
-    pastWords = el("p", {});
+  const status = el("p.mn-live-status", { role: "status" }),
+    violation = el("pre.mn-violation", { hidden: "" }),
+    past = el("div.mn-past", { hidden: "" }),
+    pastWords = el("p");
   past.append(
     pastWords,
     el(
-      "div",
-      { class: "mn-actions" },
+      "div.mn-actions",
       action("Back to now", () => live.toNow()),
       action("Go on from here", () => live.goOnFromHere()),
     ),
@@ -37,16 +35,16 @@ Mobilenet.livePanel = (app) => {
     input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") set.click();
     });
-    return el("div", { class: "mn-field" }, el("label", {}, label), input, set);
+    return el("div.mn-field", el("label", label), input, set);
   };
   const add = action("Add a host", () => {
     app.placing = !app.placing;
     app.say(app.placing ? "Click where it is to be." : "No host is added.");
   });
   const touch = el(
-    "details",
-    { class: "mn-touch", open: "" },
-    el("summary", {}, "Touch the run"),
+    "details.mn-touch",
+    { open: "" },
+    el("summary", "Touch the run"),
     note("Choose a host or a station for more; drag a host to put it elsewhere."),
     field("Random loss", "loss", { min: "0", max: "1", step: "0.05", placeholder: "0 to 1" }, (loss) => ({
       do: "loss",
@@ -56,7 +54,7 @@ Mobilenet.livePanel = (app) => {
       do: "interval",
       interval_s,
     })),
-    el("div", { class: "mn-actions" }, add),
+    el("div.mn-actions", add),
   );
 
   const said = (one) => {
@@ -65,7 +63,7 @@ Mobilenet.livePanel = (app) => {
       where = one.to_m ? " to " + one.to_m.map((v) => v.toFixed(0)).join(", ") : "";
     return one.do.replace("_", " ") + (whose ? " " + whose : "") + (value === undefined ? "" : " " + value) + where;
   };
-  const list = el("div", { class: "mn-list", "data-list": "interventions" });
+  const list = el("div.mn-list", { "data-list": "interventions" });
   const isToCome = (one) => one.at_s > run.now_s + 1e-9; // the scenario itself has it
   const interventionLine = ({ one, i }) => {
     const when = link(app.clockText(one.at_s, true, 2), () => clock.seek(one.at_s), "Look at that moment"),
@@ -76,23 +74,22 @@ Mobilenet.livePanel = (app) => {
       );
     ask.dataset.effect = String(i);
     const words = said(one) + (isToCome(one) ? ", to come" : "");
-    return el("div", { class: "mn-intervention" }, when, el("span", {}, words), ask);
+    return el("div.mn-intervention", when, el("span", words), ask);
   };
   const fillList = app.cards.some(
     list,
     50,
-    (item) => (item.isNone ? "none" : [live.branch, item.i, item.one.at_s, isToCome(item.one)].join(" ")),
-    (item) => (item.isNone ? note("nothing yet") : interventionLine(item)),
+    interventionLine,
+    "nothing yet",
+    ({ one, i }) => [live.branch, i, one.at_s, isToCome(one)].join(" "),
   );
-  const branches = el("div", { class: "mn-list", "data-list": "branches" });
+  const branches = el("div.mn-list", { "data-list": "branches" });
   const branchLine = ({ one, i, isHere }) =>
     el(
-      "div",
-      { class: "mn-intervention" },
-      el("span", {}, "Branch " + i + (isHere ? " (here)" : "")),
+      "div.mn-intervention",
+      el("span", "Branch " + i + (isHere ? " (here)" : "")),
       el(
         "span",
-        {},
         app.parts.counted(one.interventions, "intervention") +
           (isHere ? "" : ", to " + app.clockText(one.reached_ns / 1e9, true)),
       ),
@@ -105,58 +102,39 @@ Mobilenet.livePanel = (app) => {
     release(save);
   });
   save.classList.add("mn-save");
-  const jobs = el("div", { class: "mn-list", "data-list": "jobs" });
+  const jobs = el("div.mn-list", { "data-list": "jobs" });
   const jobLine = (job) =>
     el(
       "div",
       { class: "mn-job mn-job-" + job.state },
       job.kind === "save"
-        ? el("b", {}, "Save: ")
+        ? el("b", "Save: ")
         : job.state === "done"
           ? null // the answer begins with it
-          : el("b", {}, "Effect of " + job.about + ": "),
-      el("span", {}, job.state === "running" ? "under way; " + job.text : job.text),
+          : el("b", "Effect of " + job.about + ": "),
+      el("span", job.state === "running" ? "under way; " + job.text : job.text),
     );
 
   const curve = (label, colour, column, show) => {
-    const c = Mobilenet.canvas(document.createElement("div"), "mn-chart"),
-      { g } = c,
-      width = 236,
-      height = 44;
-    c.canvas.setAttribute("role", "img");
-    c.canvas.setAttribute("aria-label", label);
-    c.fit(width, height);
+    const { canvas, g, width, height } = app.charts.make(44, label, 236);
     const draw = () => {
       const { time } = live.curves,
         values = live.curves[column],
         every = Math.max(1, Math.floor(time.length / 400));
-      let top = 0;
-      for (let i = 0; i < values.length; i++) if (values[i] > top) top = values[i];
+      const top = values.reduce((most, value) => (value > most ? value : most), 0);
       g.clearRect(0, 0, width, height);
-      g.font = "10px system-ui, sans-serif";
-      g.fillStyle = Mobilenet.QUIET;
-      g.textAlign = "left";
-      g.fillText(label, 0, 9);
-      g.textAlign = "right";
-      const last = values.length ? values[values.length - 1] : NaN;
-      g.fillText(Number.isNaN(last) ? "–" : show(last) + ", at most " + show(top), width, 9);
+      Mobilenet.text(g, label, 0, 9);
+      const last = values.at(-1) ?? NaN;
+      Mobilenet.text(g, Number.isNaN(last) ? "–" : show(last) + ", at most " + show(top), width, 9, "right");
       g.strokeStyle = "#e3e1da";
       g.strokeRect(0.5, 13.5, width - 1, height - 16);
-      g.strokeStyle = colour;
-      g.lineWidth = 1.3;
       g.beginPath();
-      let pen = false;
-      for (let i = 0; i < values.length; i += every) {
-        if (Number.isNaN(values[i])) continue;
-        const x = (time[i] / app.span()) * width,
-          y = height - 4 - ((height - 19) * values[i]) / (top || 1);
-        if (pen) g.lineTo(x, y);
-        else g.moveTo(x, y);
-        pen = true;
-      }
-      g.stroke();
+      for (let i = 0; i < values.length; i += every)
+        if (!Number.isNaN(values[i]))
+          g.lineTo((time[i] / app.span()) * width, height - 4 - ((height - 19) * values[i]) / (top || 1));
+      Mobilenet.stroke(g, colour, 1.3);
     };
-    return { canvas: c.canvas, draw };
+    return { canvas, draw };
   };
   const curves = [
     curve("Delivery delay", "#0072B2", "delay", app.parts.duration),
@@ -164,18 +142,18 @@ Mobilenet.livePanel = (app) => {
     curve("Receptions lost", "#7a4b9e", "lost", (v) => (100 * v).toFixed(1) + " %"),
   ];
   const box = el(
-    "section",
-    { class: "mn-live-box", "aria-label": "The live run" },
+    "section.mn-live-box",
+    { "aria-label": "The live run" },
     status,
     violation,
     past,
-    el("div", { class: "mn-field" }, step, what),
+    el("div.mn-field", step, what),
     touch,
-    el("div", {}, ...curves.map(({ canvas }) => canvas)),
+    el("div", ...curves.map(({ canvas }) => canvas)),
     heading("Done by hand"),
     list,
     branches,
-    el("div", { class: "mn-field" }, save, name),
+    el("div.mn-field", save, name),
     jobs,
   );
 
@@ -219,20 +197,19 @@ Mobilenet.livePanel = (app) => {
     const key = [live.branch, live.interventions.length, live.interventions.filter(isToCome).length].join(" ");
     if (key !== listed) {
       listed = key;
-      const items = live.interventions.map((one, i) => ({ one, i })).reverse();
-      fillList(items.length ? items : [{ isNone: true }]);
+      fillList(live.interventions.map((one, i) => ({ one, i })).reverse());
     }
     const shown = live.branches.map((one, i) => (i === live.branch ? { ...one, reached_ns: 0 } : one)),
       branchKey = JSON.stringify([shown.length > 1 ? shown : [], live.branch]);
     if (branchKey !== lined) {
       lined = branchKey;
       const items = shown.map((one, i) => ({ one, i, isHere: i === live.branch }));
-      keep(branches, live.branches.length > 1 ? items : [], (item) => JSON.stringify(item), branchLine);
+      keep(branches, live.branches.length > 1 ? items : [], branchLine, null, JSON.stringify);
     }
     const jobKey = JSON.stringify(live.jobs);
     if (jobKey !== worked) {
       worked = jobKey;
-      keep(jobs, [...live.jobs].reverse().slice(0, 6), (job) => job.number + job.state + job.text, jobLine);
+      keep(jobs, live.jobs.slice(-6).reverse(), jobLine, null, (job) => job.number + job.state + job.text);
     }
     if (!clock.playing || stamp - drawn > 500) {
       drawn = stamp;

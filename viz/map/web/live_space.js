@@ -1,16 +1,15 @@
 // The space-time diagram of the followed host's last seconds: a line for it and for each station that it hears of.
-"use strict";
 Mobilenet.liveSpace = (app) => {
   const { run, live } = app,
     { el } = app.parts,
-    { INK, QUIET } = Mobilenet,
+    { INK, line, text } = Mobilenet,
     SPANS_S = [3, 1, 0.3, 0.1],
     LINE = 30,
     LEFT = 64,
     LEGEND = "blue: messages · grey: acknowledgements · brown: control · violet: wire · red: lost · ▮ delivered",
     UNKNOWN = "frames are kept for 10 s, from when it was chosen",
-    box = el("aside", { class: "mn-space", hidden: "", "aria-label": "Space-time diagram of the chosen host" }),
-    title = el("div", { class: "mn-space-title" });
+    box = el("aside.mn-space", { hidden: "", "aria-label": "Space-time diagram of the chosen host" }),
+    title = el("div.mn-space-title");
   box.append(title);
   const c = Mobilenet.canvas(box, "mn-chart"),
     { g } = c;
@@ -50,7 +49,7 @@ Mobilenet.liveSpace = (app) => {
     g.fill();
   };
   const draw = (stamp) => {
-    const chosen = app.selected && app.selected.kind === "host" ? app.selected.id : -1;
+    const chosen = app.isSelected("host") ? app.selected.id : -1;
     box.hidden = chosen < 0;
     if (chosen < 0 || (app.clock.playing && stamp - drawnAt < 40)) return;
     drawnAt = stamp;
@@ -84,19 +83,11 @@ Mobilenet.liveSpace = (app) => {
       g.fillStyle = "rgba(34,48,60,.06)";
       g.fillRect(LEFT, 8, wide, LINE * lines.length + 4);
       g.font = "10px system-ui, sans-serif";
-      g.textAlign = "left";
-      g.textBaseline = "alphabetic";
-      g.fillStyle = QUIET;
-      if (g.measureText(UNKNOWN).width < wide - 8) g.fillText(UNKNOWN, LEFT + 4, LINE * lines.length + 6);
+      if (g.measureText(UNKNOWN).width < wide - 8) text(g, UNKNOWN, LEFT + 4, LINE * lines.length + 6);
     }
     for (const node of lines) {
       const station = node[0] === "s" ? Number(node.slice(1)) : -1;
-      g.strokeStyle = station < 0 ? INK : app.colours[station];
-      g.lineWidth = station < 0 ? 2 : 1.5;
-      g.beginPath();
-      g.moveTo(LEFT, y(node));
-      g.lineTo(width - 8, y(node));
-      g.stroke();
+      line(g, LEFT, y(node), width - 8, y(node), station < 0 ? INK : app.colours[station], station < 0 ? 2 : 1.5);
       g.font = "600 11px system-ui, sans-serif";
       g.textAlign = "left";
       g.textBaseline = "middle";
@@ -120,25 +111,21 @@ Mobilenet.liveSpace = (app) => {
         arrives = arrow.arrives_ns < 0 ? arrow.sent_ns + 10e6 : arrow.arrives_ns,
         x1 = Math.max(x0 + 3, x(arrives / 1e9)),
         y0 = y(arrow.sender),
-        y1 = y(arrow.receiver);
-      g.strokeStyle = g.fillStyle = colourOf(arrow);
-      g.lineWidth = 1.2;
-      g.beginPath();
-      g.moveTo(x0, y0);
-      g.lineTo(x1, y1);
-      g.stroke();
+        y1 = y(arrow.receiver),
+        colour = colourOf(arrow);
+      line(g, x0, y0, x1, y1, colour, 1.2);
+      g.fillStyle = colour;
       if (arrow.outcome === "received") head(x1, y1, x1 - x0, y1 - y0);
       else {
         g.beginPath();
-        g.moveTo(x1 - 3, y1 - 7);
-        g.lineTo(x1 + 3, y1 - 1);
-        g.moveTo(x1 + 3, y1 - 7);
-        g.lineTo(x1 - 3, y1 - 1);
+        for (const side of [3, -3]) {
+          g.moveTo(x1 - side, y1 - 7);
+          g.lineTo(x1 + side, y1 - 1);
+        }
         g.stroke();
       }
       if (!arrow.message && !/^ack|_ack$/i.test(arrow.kind) && x0 >= free) {
-        g.font = "9px system-ui, sans-serif";
-        g.textAlign = "left";
+        g.font = "9px system-ui, sans-serif"; // in the middle of its line, as the names of nodes
         g.fillText(arrow.kind, x0 + 2, (y0 + y1) / 2 + 4);
         free = x0 + g.measureText(arrow.kind).width + 6;
       }
@@ -147,15 +134,9 @@ Mobilenet.liveSpace = (app) => {
     g.fillStyle = INK;
     for (let i = own.time.length - 1; i >= 0 && own.time[i] >= from; i--)
       if (own.time[i] <= t) g.fillRect(x(own.time[i]) - 1.5, y(name) - 9, 3, 6);
-    g.font = "10px system-ui, sans-serif";
-    g.textBaseline = "alphabetic";
-    g.fillStyle = QUIET;
-    g.textAlign = "left";
-    g.fillText(app.clockText(from, true, 2), LEFT, height - 4);
-    g.textAlign = "center";
-    if (g.measureText(LEGEND).width < width - 140) g.fillText(LEGEND, width / 2, height - 4);
-    g.textAlign = "right";
-    g.fillText(app.clockText(t, true, 2), width - 8, height - 4);
+    text(g, app.clockText(from, true, 2), LEFT, height - 4);
+    if (g.measureText(LEGEND).width < width - 140) text(g, LEGEND, width / 2, height - 4, "center");
+    text(g, app.clockText(t, true, 2), width - 8, height - 4, "right");
   };
   return { box, draw };
 };
@@ -167,6 +148,7 @@ Mobilenet.liveDrag = (app) => {
   let dragged = -1,
     start = null,
     at = null;
+  const place = (pixel) => view.metres(pixel).map((v) => Math.round(v * 100) / 100);
   const pixel = (event) => {
     const box = host.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -178,7 +160,7 @@ Mobilenet.liveDrag = (app) => {
       if (event.button !== 0 || event.target.closest("aside")) return;
       if (app.placing) {
         app.placing = false;
-        live.touch({ do: "add", to_m: view.metres([x, y]).map((v) => Math.round(v * 100) / 100) });
+        live.touch({ do: "add", to_m: place([x, y]) });
         return;
       }
       dragged = app.field.hostNear(x, y, 10);
@@ -200,8 +182,7 @@ Mobilenet.liveDrag = (app) => {
     if (dragged < 0) return;
     map.dragging.enable();
     if (at) {
-      const [x_m, y_m] = view.metres(at).map((v) => Math.round(v * 100) / 100);
-      live.touch({ do: "drag", host: "h" + run.hosts.number[dragged], to_m: [x_m, y_m] });
+      live.touch({ do: "drag", host: "h" + run.hosts.number[dragged], to_m: place(at) });
       live.wasDragged = performance.now();
     }
     dragged = -1;
@@ -211,19 +192,10 @@ Mobilenet.liveDrag = (app) => {
   const draw = (g) => {
     if (dragged < 0 || !at) return;
     const from = app.field.pixels(dragged);
-    g.strokeStyle = Mobilenet.INK;
-    g.lineWidth = 1.5;
     g.setLineDash([4, 4]);
-    if (from) {
-      g.beginPath();
-      g.moveTo(...from);
-      g.lineTo(...at);
-      g.stroke();
-    }
+    if (from) Mobilenet.line(g, ...from, ...at, Mobilenet.INK, 1.5);
     g.setLineDash([]);
-    g.beginPath();
-    g.arc(at[0], at[1], 9, 0, 7);
-    g.stroke();
+    Mobilenet.ring(g, ...at, 9, Mobilenet.INK, 1.5);
   };
   return { draw };
 };

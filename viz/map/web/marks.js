@@ -1,5 +1,4 @@
 // Marks of events at their places, and the small charts beside the stations.
-"use strict";
 Mobilenet.LAYER_OF = {
   handoff: "handoffs",
   recovery: "handoffs",
@@ -25,7 +24,7 @@ Mobilenet.WORDS = {
 };
 Mobilenet.marks = (app) => {
   const { run, view } = app,
-    { upTo, LAYER_OF, INK, QUIET, withAlpha } = Mobilenet,
+    { upTo, LAYER_OF, INK, withAlpha, text } = Mobilenet,
     MOST = 3000,
     sprite = Mobilenet.sprites();
   const items = [],
@@ -34,7 +33,7 @@ Mobilenet.marks = (app) => {
     ofEvent = new Map();
   const seen = new Set(); // the first coverage of a host is no event to mark
   const ofEventNumber = (i) => {
-    const kind = run.events.kinds[run.events.kind[i]],
+    const kind = run.eventKind(i),
       host = run.events.host[i];
     if (kind === "in_coverage" && !seen.has(host)) {
       seen.add(host);
@@ -46,7 +45,7 @@ Mobilenet.marks = (app) => {
     run.handoffs.host[i] >= 0
       ? {
           t: run.handoffs.start[i],
-          kind: run.handoffs.causes[run.handoffs.cause[i]] === "cell" ? "handoff" : "recovery",
+          kind: run.causeOf(i) === "cell" ? "handoff" : "recovery",
           host: run.handoffs.host[i],
           handoff: i,
         }
@@ -81,28 +80,21 @@ Mobilenet.marks = (app) => {
     }
   };
   const colour = (s) => (s >= 0 ? app.colours[s] : "#fff");
-  const paint = (g, item, x, y, r) => {
-    const h = item.handoff;
-    if (h === undefined) Mobilenet.mark(g, item.kind, x, y, r);
-    else Mobilenet.mark(g, item.kind, x, y, r, colour(run.handoffs.from[h]), colour(run.handoffs.to[h]));
-  };
+  const colours = ({ handoff }) =>
+    handoff === undefined ? [] : [colour(run.handoffs.from[handoff]), colour(run.handoffs.to[handoff])];
+  const paint = (g, item, x, y, r) => Mobilenet.mark(g, item.kind, x, y, r, ...colours(item));
   const draw = (g, t) => {
     const small = Math.max(0.5, Math.min(1, (run.range_m * view.scaleAt(0)) / 60));
     each(t, (item, fresh) => {
       const p = view.point(item.x, item.y);
       g.globalAlpha = 0.3 + 0.7 * fresh;
       const r = small * (5 + Math.round(3 * fresh) / 2),
-        h = item.handoff,
-        key = item.kind + r + (h === undefined ? "" : colour(run.handoffs.from[h]) + colour(run.handoffs.to[h]));
+        key = item.kind + r + colours(item).join("");
       if (p.x > -20 && p.y > -20 && p.x < app.size.width + 20 && p.y < app.size.height + 20)
         sprite(g, key, p.x, p.y, 2 * Math.ceil(1.3 * r + 1), (own, x, y) => paint(own, item, x, y, r));
       if (app.selected && app.selected.mark === item.id) {
         g.globalAlpha = 1;
-        g.lineWidth = 2;
-        g.strokeStyle = INK;
-        g.beginPath();
-        g.arc(p.x, p.y, 12, 0, 7);
-        g.stroke();
+        Mobilenet.ring(g, p.x, p.y, 12, INK, 2);
       }
     });
     g.globalAlpha = 1;
@@ -127,32 +119,28 @@ Mobilenet.marks = (app) => {
     for (const v of sizes) if (v > top) top = v;
   };
   if (series.series[0]) higher(series.series[0].sizes);
+  const areCharted = () => series.series[0] && run.range_m * view.scaleAt(0) >= 45;
   const buffers = (g, t) => {
-    const kept = series.series[0];
-    if (!kept || run.range_m * view.scaleAt(0) < 45) return;
+    if (!areCharted()) return;
     const w = 68,
       h = 26,
       span = 30,
       end = Math.floor(t / series.bin_s),
       count = Math.max(8, Math.round(span / series.bin_s));
     for (let s = 0; s < run.stationCount; s++) {
-      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]),
+      const p = app.stationPoint(s),
         x = p.x + 15,
         y = p.y - h / 2;
+      Mobilenet.box(g, x, y, w, h, 4);
       g.fillStyle = "rgba(255,255,255,.88)";
-      g.strokeStyle = withAlpha(INK, 0.18);
-      g.lineWidth = 1;
-      g.beginPath();
-      if (g.roundRect) g.roundRect(x, y, w, h, 4);
-      else g.rect(x, y, w, h);
       g.fill();
-      g.stroke();
+      Mobilenet.stroke(g, withAlpha(INK, 0.18), 1);
       let highest = 0;
       g.beginPath();
       g.moveTo(x + 3, y + h - 3);
       for (let k = 0; k <= count; k++) {
         const bin = Math.min(series.bins - 1, end - count + k),
-          v = bin >= 0 ? kept.sizes[s * series.bins + bin] : 0;
+          v = bin >= 0 ? series.series[0].sizes[s * series.bins + bin] : 0;
         highest = Math.max(highest, v);
         g.lineTo(x + 3 + ((w - 6) * k) / count, y + h - 3 - ((h - 8) * v) / top);
       }
@@ -160,41 +148,29 @@ Mobilenet.marks = (app) => {
       g.closePath();
       g.fillStyle = withAlpha(app.colours[s], 0.45);
       g.fill();
-      if (!highest) {
-        g.font = "10px system-ui, sans-serif";
-        g.textAlign = "left";
-        g.textBaseline = "alphabetic";
-        g.fillStyle = QUIET;
-        g.fillText(t > 0 ? "empty" : "nothing yet", x + 5, y + h - 5);
-      }
+      if (!highest) text(g, t > 0 ? "empty" : "nothing yet", x + 5, y + h - 5);
     }
   };
   const numbers = (g, t) => {
-    const kept = series.series[0];
-    if (!kept || run.range_m * view.scaleAt(0) < 45) return;
+    if (!areCharted()) return;
     g.font = "10px system-ui, sans-serif";
-    g.textBaseline = "alphabetic";
-    g.textAlign = "right";
     for (let s = 0; s < run.stationCount; s++) {
-      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]),
+      const p = app.stationPoint(s),
         x = p.x + 79,
         y = p.y - 2,
-        words = String(run.valueAt("stations", kept.name, s, t));
+        words = String(run.valueAt("stations", series.series[0].name, s, t));
       if (words === "0") continue; // the box says "empty"
       const wide = g.measureText(words).width;
       g.fillStyle = "rgba(255,255,255,.92)";
       g.fillRect(x - wide - 2, y - 9, wide + 4, 11); // above hosts that stand there
-      g.fillStyle = INK;
-      g.fillText(words, x, y);
+      text(g, words, x, y, "right", INK);
     }
   };
   const next = (t, step, of) => {
     // the next or previous event of the layers that are shown
-    const wanted = (item) => shown(item) && (!of || item.kind === of);
-    if (step > 0) {
-      for (let i = upTo(times, t + 1e-6); i < items.length; i++) if (wanted(items[i])) return items[i];
-    } else for (let i = upTo(times, t - 1e-6) - 1; i >= 0; i--) if (wanted(items[i])) return items[i];
-    return null;
+    let i = step > 0 ? upTo(times, t + 1e-6) : upTo(times, t - 1e-6) - 1;
+    while (items[i] && !(shown(items[i]) && (!of || items[i].kind === of))) i += step;
+    return items[i];
   };
   return {
     items,

@@ -1,5 +1,4 @@
 // The card of a message: who has it, who does not, and what it waits for there.
-"use strict";
 Mobilenet.messageCard = (app, m) => {
   const { run, clock } = app,
     msg = run.messages,
@@ -8,25 +7,19 @@ Mobilenet.messageCard = (app, m) => {
   const reached = app.cards.live("Delivered"),
     bar = el("i"),
     chart = app.charts.spread(m),
-    have = el("div", { class: "mn-list" }),
-    lack = el("div", { class: "mn-list" });
+    have = el("div.mn-list"),
+    lack = el("div.mn-list");
   const predecessors = msg.predecessors(m),
     haveHead = heading("Delivered, latest first"),
     lackHead = heading("Not yet");
-  const before = el("div", { class: "mn-chips" });
-  app.cards.some(
-    before,
-    40,
-    (p) => p,
-    (p) => link(msg.label(p), () => open(p)),
-  )(predecessors);
+  const before = el("div.mn-chips");
+  app.cards.some(before, 40, (p) => link(msg.label(p), () => open(p)))(predecessors);
   const body = el(
     "div",
-    {},
     row("Broadcast by", app.cards.hostLink(msg.host[m], true)),
     row("When", app.clockText(msg.time[m], true, 3)),
     reached.node,
-    el("div", { class: "mn-bar-of" }, bar),
+    el("div.mn-bar-of", bar),
     chart.canvas,
     lackHead,
     lack,
@@ -53,34 +46,32 @@ Mobilenet.messageCard = (app, m) => {
   const why = ({ host, waits }, t) => {
     if (waits.length)
       return el(
-        "span",
-        { class: "mn-why" },
+        "span.mn-why",
         "after ",
         ...waits.slice(0, 3).flatMap((p, i) => [i ? ", " : "", link(msg.label(p), () => open(p))]),
         waits.length > 3 ? " and " + (waits.length - 3) + " more" : "",
       );
     const f = run.flagsAt(host, t);
-    if (f & Mobilenet.DOWN) return el("span", {}, "is down");
-    if (!(f & Mobilenet.COVERED)) return el("span", {}, "out of coverage");
-    if (f & Mobilenet.HANDING) return el("span", {}, "in a handoff");
+    if (f & Mobilenet.DOWN) return el("span", "is down");
+    if (!(f & Mobilenet.COVERED)) return el("span", "out of coverage");
+    if (f & Mobilenet.HANDING) return el("span", "in a handoff");
     return el(
-      "span",
-      { class: "mn-why" },
+      "span.mn-why",
       "has not arrived there" + (msg.before_unknown[m] ? ", or waits for what is outside the sample" : ""),
     );
   };
   const lacking = app.cards.some(
     lack,
     12,
-    (each) => [each.host, each.where, each.waits, run.flagsAt(each.host, each.t)].join(" "),
     (each) =>
       el(
-        "div",
-        { class: "mn-event mn-waits" },
+        "div.mn-event.mn-waits",
         app.cards.hostLink(each.host),
-        el("span", { class: "mn-note mn-name" }, each.where),
+        el("span.mn-note.mn-name", each.where),
         why(each, each.t),
       ),
+    null,
+    (each) => [each.host, each.where, each.waits, run.flagsAt(each.host, each.t)].join(" "),
   );
   const update = (t) => {
     if (app.live && !app.live.learn(m)) {
@@ -99,19 +90,13 @@ Mobilenet.messageCard = (app, m) => {
         : "Delivered to all";
     lacking(now.lack.map((each) => ({ ...each, t, where: placeOf(each.host, t) })));
     const latest = now.have.sort((a, b) => at.get(b) - at.get(a)).slice(0, 6);
-    app.parts.keep(
-      have,
-      latest,
-      (h) => h,
-      (h) =>
+    app.parts.keep(have, latest, (h) =>
         el(
-          "div",
-          { class: "mn-event" },
+          "div.mn-event",
           app.cards.hostLink(h),
-          el("span", { class: "mn-note mn-name" }, placeOf(h, at.get(h))),
+          el("span.mn-note.mn-name", placeOf(h, at.get(h))),
           el(
-            "span",
-            { class: "mn-right" },
+            "span.mn-right",
             h === msg.host[m] && at.get(h) === msg.time[m]
               ? "its sender"
               : "after " + duration(at.get(h) - msg.time[m]),
@@ -135,7 +120,7 @@ Mobilenet.messageLine = (app, m) => {
   const msg = app.run.messages,
     { el, link } = app.parts,
     bar = el("i"),
-    count = el("span", { class: "mn-right" });
+    count = el("span.mn-right");
   const line = link(
     "",
     () => {
@@ -146,9 +131,9 @@ Mobilenet.messageLine = (app, m) => {
   );
   line.classList.add("mn-event");
   line.append(
-    el("span", { class: "mn-when" }, app.clockText(msg.time[m], true)),
-    el("span", {}, msg.label(m)),
-    el("span", { class: "mn-bar-of" }, bar),
+    el("span.mn-when", app.clockText(msg.time[m], true)),
+    el("span", msg.label(m)),
+    el("span.mn-bar-of", bar),
     count,
   );
   const own = app.run.progress(m, Infinity),

@@ -1,19 +1,19 @@
 // The card of everybody: how many are where, and what happened last.
-"use strict";
 Mobilenet.overview = (app) => {
   const { run } = app,
     { el, heading, note, counted, keep } = app.parts,
     { upTo, MEMBER, DOWN, COVERED, HANDING } = Mobilenet;
-  const now = {
-    members: app.cards.live("Members"),
-    cell: app.cards.live("In a session"),
-    handing: app.cards.live("In a handoff"),
-    out: app.cards.live("Out of coverage"),
-    down: app.cards.live("Down"),
-    handoffs: app.cards.live("Handoffs so far"),
+  const ROWS = {
+    members: "Members",
+    cell: "In a session",
+    handing: "In a handoff",
+    out: "Out of coverage",
+    down: "Down",
+    handoffs: "Handoffs so far",
   };
-  const feed = el("div", { class: "mn-list", "data-list": "events" }),
-    recent = el("div", { class: "mn-list", "data-list": "messages" });
+  const now = Object.fromEntries(Object.entries(ROWS).map(([name, words]) => [name, app.cards.live(words)]));
+  const feed = el("div.mn-list", { "data-list": "events" }),
+    recent = el("div.mn-list", { "data-list": "messages" });
   const handoffTimes = [],
     picked = [],
     pickedTimes = [],
@@ -31,7 +31,6 @@ Mobilenet.overview = (app) => {
   };
   const body = el(
     "div",
-    {},
     ...Object.values(now).map((each) => each.node),
     heading("What happened last"),
     feed,
@@ -50,33 +49,26 @@ Mobilenet.overview = (app) => {
     recent,
     note("Click a host, a station, a mark or a message. Space plays, h goes to the next handoff, ? shows all keys."),
   );
-  const summary = el("span", { class: "mn-summary" });
+  const summary = el("span.mn-summary");
   let shownFeed = "",
     shownMessages = "",
     lines = new Map();
   const update = (t) => {
     renew();
-    let members = 0,
-      cell = 0,
-      handing = 0,
-      out = 0,
-      down = 0;
+    const count = { members: 0, cell: 0, handing: 0, out: 0, down: 0 };
     for (let h = 0; h < run.count; h++) {
       const f = run.flagsAt(h, t);
       if (!run.place(h, t)) continue;
-      if (f & MEMBER) members++;
-      if (f & DOWN) down++;
-      else if (!(f & COVERED)) out++;
-      else if (f & HANDING) handing++;
-      else if (f & MEMBER) cell++;
+      if (f & MEMBER) count.members++;
+      if (f & DOWN) count.down++;
+      else if (!(f & COVERED)) count.out++;
+      else if (f & HANDING) count.handing++;
+      else if (f & MEMBER) count.cell++;
     }
-    now.members.set(members + " of " + run.count);
-    now.cell.set(cell);
-    now.handing.set(handing);
-    now.out.set(out);
-    now.down.set(down);
-    now.handoffs.set(upTo(handoffTimes, t));
-    summary.textContent = ": " + counted(members, "member") + ", " + counted(upTo(handoffTimes, t), "handoff");
+    const handoffs = upTo(handoffTimes, t);
+    for (const [name, value] of Object.entries({ ...count, members: count.members + " of " + run.count, handoffs }))
+      now[name].set(value);
+    summary.textContent = ": " + counted(count.members, "member") + ", " + counted(handoffs, "handoff");
     const latest = [];
     for (let i = upTo(app.marks.times, t) - 1; i >= 0 && latest.length < 7; i--)
       if (app.marks.items[i].kind !== "in_coverage") latest.push(app.marks.items[i]);
@@ -86,12 +78,7 @@ Mobilenet.overview = (app) => {
       none = app.marks.items.length || run.live ? "nothing yet" : "no handoff, crash or gap in this run";
     if (key !== shownFeed || !feed.childNodes.length) {
       shownFeed = key;
-      keep(
-        feed,
-        latest.length ? latest : [null],
-        (item) => (item ? line(item) : "none"),
-        (item) => (item ? app.cards.markLine(item) : note(none)),
-      );
+      keep(feed, latest, app.cards.markLine, none, line);
     }
     const upto = upTo(pickedTimes, t),
       wanted = picked.slice(Math.max(0, upto - 6), upto).reverse(),
@@ -102,9 +89,9 @@ Mobilenet.overview = (app) => {
       lines = new Map(wanted.map((m) => [m, before.get(m) || Mobilenet.messageLine(app, m)]));
       keep(
         recent,
-        wanted.length ? wanted : [null],
-        (m) => m ?? "none",
-        (m) => (m === null ? note(msg.total || run.live ? "none yet" : "nothing was broadcast") : lines.get(m).line),
+        wanted,
+        (m) => lines.get(m).line,
+        msg.total || run.live ? "none yet" : "nothing was broadcast",
       );
     }
     for (const each of lines.values()) each.update(t);

@@ -1,6 +1,5 @@
 // The panels at the sides: what run this is, layers and legend on the left; what happens, or the chosen card, on the
 // right.
-"use strict";
 Mobilenet.panels = (app) => {
   const { run, clock } = app,
     { el, link, counted, release, keyboard } = app.parts;
@@ -17,13 +16,11 @@ Mobilenet.panels = (app) => {
       about.verdict,
     );
   const head = el(
-    "header",
-    { class: "mn-head" },
-    el("h1", { title: about.name }, el("bdi", {}, about.name)),
+    "header.mn-head",
+    el("h1", { title: about.name }, el("bdi", about.name)),
     verdict,
     el(
       "p",
-      {},
       about.protocol +
         ", " +
         counted(run.count, "host") +
@@ -32,8 +29,8 @@ Mobilenet.panels = (app) => {
         ", seed " +
         about.seed,
     ),
-    about.description ? el("p", { class: "mn-note" }, el("bdi", {}, about.description)) : null,
-    ...about.warnings.map((line) => el("p", { class: "mn-note" }, "warning: " + line)),
+    about.description ? el("p.mn-note", el("bdi", about.description)) : null,
+    ...about.warnings.map((line) => el("p.mn-note", "warning: " + line)),
   );
 
   const layers = Mobilenet.layers(app);
@@ -44,16 +41,16 @@ Mobilenet.panels = (app) => {
   const left = el("aside", { class: "mn-left" + (touch ? " mn-wide" : "") }, head, touch && touch.box, layers.box);
 
   const title = el("h2", { tabindex: "-1" }),
-    actions = el("div", { class: "mn-actions" }),
-    content = el("div", { class: "mn-content" });
+    actions = el("div.mn-actions"),
+    content = el("div.mn-content");
   const close = link("×", () => app.select(null), "Close (Esc)");
   close.classList.add("mn-close");
   close.setAttribute("aria-label", "Close");
-  const fold = el("button", { class: "mn-fold", "aria-label": "Show or hide the details" });
+  const fold = el("button.mn-fold", { "aria-label": "Show or hide the details" });
   const right = el(
-    "aside",
-    { class: "mn-right-side", "aria-live": "off" },
-    el("div", { class: "mn-title" }, title, fold, close),
+    "aside.mn-right-side",
+    { "aria-live": "off" },
+    el("div.mn-title", title, fold, close),
     actions,
     content,
   );

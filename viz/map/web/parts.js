@@ -1,11 +1,16 @@
 // Building blocks of the cards. Whatever comes from a run enters the page as text, never as HTML.
-"use strict";
 Mobilenet.parts = () => {
-  const el = (tag, properties = {}, ...children) => {
-    const node = document.createElement(tag);
-    for (const [name, value] of Object.entries(properties)) node.setAttribute(name, value);
-    // strings become text nodes
-    for (const child of children) if (child !== null && child !== undefined) node.append(child);
+  const attribute = (node, values) => {
+    for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
+  };
+  // `what` is a tag with its classes, as in a selector; inside are nodes, strings, which become text, and attributes.
+  const el = (what, ...inside) => {
+    const [tag, ...classes] = what.split("."),
+      node = document.createElement(tag);
+    if (classes.length) node.className = classes.join(" ");
+    for (const each of inside)
+      if (typeof each === "string" || each instanceof Node) node.append(each);
+      else attribute(node, each || {});
     return node;
   };
   const SHAPES = {
@@ -21,58 +26,34 @@ Mobilenet.parts = () => {
       "14.500h1.800v1.900H9.800z",
   };
   const icon = (name) => {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"),
-      path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    svg.setAttribute("viewBox", "0 0 22 22");
-    svg.setAttribute("width", "20");
-    svg.setAttribute("height", "20");
-    svg.setAttribute("aria-hidden", "true");
-    path.setAttribute("d", SHAPES[name]);
-    path.setAttribute("fill", "currentColor");
+    const [svg, path] = ["svg", "path"].map((tag) => document.createElementNS("http://www.w3.org/2000/svg", tag));
+    attribute(svg, { viewBox: "0 0 22 22", width: "20", height: "20", "aria-hidden": "true" });
+    attribute(path, { d: SHAPES[name], fill: "currentColor" });
     svg.append(path);
     return svg;
   };
   const row = (name, value) =>
-    el("div", { class: "mn-row" }, el("span", {}, name), value instanceof Node ? value : el("b", {}, String(value)));
+    el("div.mn-row", el("span", name), value instanceof Node ? value : el("b", String(value)));
   // Who clicks wants Space to play afterwards; who uses the keyboard wants to stay where they are.
   let byKeyboard = false;
-  document.addEventListener(
-    "keydown",
-    () => {
-      byKeyboard = true;
-    },
-    true,
-  );
-  document.addEventListener(
-    "pointerdown",
-    () => {
-      byKeyboard = false;
-    },
-    true,
-  );
+  for (const kind of ["keydown", "pointerdown"])
+    document.addEventListener(kind, () => (byKeyboard = kind === "keydown"), true);
   const keyboard = () => byKeyboard,
     release = (node) => {
       if (!byKeyboard) node.blur();
     };
-  const link = (words, act, title) => {
-    const b = el("button", { class: "mn-link", ...(title ? { title } : {}) }, words);
-    b.addEventListener("click", () => {
+  const onClick = (button, act) => {
+    button.addEventListener("click", () => {
       act();
-      release(b);
+      release(button);
     });
-    return b;
+    return button;
   };
-  const action = (words, act) => {
-    const b = el("button", { class: "mn-action" }, words);
-    b.addEventListener("click", () => {
-      act();
-      release(b);
-    });
-    return b;
-  };
+  const link = (words, act, title) => onClick(el("button.mn-link", title && { title }, words), act);
+  const action = (words, act) => onClick(el("button.mn-action", words), act);
   // A list shows these items: lines that stay are the same nodes, so that the focus stays; if its line goes, the
-  // next one has it.
-  const keep = (list, items, keyOf, make) => {
+  // next one has it. `none` is said where there are no items.
+  const keep = (list, items, make, none, keyOf = (item) => item) => {
     const old = list.mnLines || new Map(),
       fresh = new Map(),
       at = [...list.children].findIndex((node) => node.contains(document.activeElement));
@@ -80,6 +61,7 @@ Mobilenet.parts = () => {
       const key = String(keyOf(item));
       fresh.set(key, old.get(key) || make(item));
     }
+    if (!items.length && none) fresh.set("none", old.get("none") || note(none));
     const wanted = new Set(fresh.values());
     for (const node of [...list.children]) if (!wanted.has(node)) node.remove();
     let here = list.firstChild;
@@ -92,8 +74,8 @@ Mobilenet.parts = () => {
       next = places[Math.min(at, places.length - 1)] || list.closest("aside").querySelector("h2");
     next.focus({ preventScroll: true });
   };
-  const heading = (words) => el("h3", {}, words);
-  const note = (words) => el("p", { class: "mn-note" }, words);
+  const heading = (words) => el("h3", words);
+  const note = (...words) => el("p.mn-note", ...words);
   const symbol = (draw, width = 22, height = 18) => {
     const c = Mobilenet.canvas(document.createElement("span"), "mn-symbol");
     c.fit(width, height);
@@ -101,11 +83,28 @@ Mobilenet.parts = () => {
     return c.canvas;
   };
   const counted = (n, one, many) => n + " " + (n === 1 ? one : many || one + "s");
+  const minus = (number) => String(number).replace("-", "−");
   const duration = (s) =>
     Number.isNaN(s) || s === null || s === undefined
       ? "–"
       : s < 1
         ? (s * 1000).toFixed(s < 0.1 ? 1 : 0) + " ms"
         : s.toFixed(s < 10 ? 2 : 1) + " s";
-  return { el, icon, row, link, action, heading, note, symbol, counted, duration, keyboard, release, keep };
+  return {
+    el,
+    icon,
+    row,
+    link,
+    action,
+    heading,
+    note,
+    symbol,
+    counted,
+    minus,
+    duration,
+    keyboard,
+    release,
+    onClick,
+    keep,
+  };
 };

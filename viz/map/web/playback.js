@@ -1,5 +1,4 @@
 // The clock: play, pause, speed, seek, and the keyboard.
-"use strict";
 Mobilenet.SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32];
 Mobilenet.clock = (app) => {
   const { run } = app,
@@ -61,8 +60,8 @@ Mobilenet.takesKey = (node, key) => {
 Mobilenet.keyboard = (app) => {
   const { clock } = app;
   const keys = {
-    " ": () => clock.toggle(),
-    k: () => clock.toggle(),
+    " ": clock.toggle,
+    k: clock.toggle,
     ArrowRight: (e) => clock.seek(clock.t + (e.shiftKey ? 10 : 1)),
     ArrowLeft: (e) => clock.seek(clock.t - (e.shiftKey ? 10 : 1)),
     ArrowUp: () => clock.faster(1),
@@ -81,7 +80,7 @@ Mobilenet.keyboard = (app) => {
     Home: () => clock.seek(0),
     End: () => clock.seek(app.run.now_s),
     f: () => app.follow(!app.following),
-    z: () => app.fit(),
+    z: app.fit,
     d: () => app.dark(),
     Escape: () => {
       if (!app.help(false) && app.selected) app.select(null);

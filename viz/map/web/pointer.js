@@ -1,12 +1,11 @@
 // What is below the pointer: a host, an event, a station; a word about it, and a click chooses it.
-"use strict";
 Mobilenet.pointer = (app) => {
-  const { run, map, view } = app,
+  const { run, map } = app,
     host = map.getContainer(),
-    tip = app.parts.el("div", { class: "mn-tip" });
+    tip = app.parts.el("div.mn-tip");
   const stationNear = (x, y) => {
     for (let s = 0; s < run.stationCount; s++) {
-      const p = view.point(run.stations.x_m[s], run.stations.y_m[s]);
+      const p = app.stationPoint(s);
       if (Math.abs(p.x - x) < 12 && Math.abs(p.y - y) < 12) return s;
     }
     return -1;
@@ -14,12 +13,13 @@ Mobilenet.pointer = (app) => {
   const under = (x, y) => {
     const h = app.field.hostNear(x, y, 10),
       item = app.marks.near(x, y, app.clock.t),
-      s = stationNear(x, y);
+      s = stationNear(x, y),
+      [buffer] = run.buffers.stations.series;
     if (h >= 0) return { kind: "host", id: h, say: run.hostInFull(h) + ": " + run.sayState(h, app.clock.t) };
     if (item)
       return {
-        kind: item.handoff === undefined ? "event" : "handoff",
-        id: item.handoff === undefined ? item.event : item.handoff,
+        kind: item.event === undefined ? "handoff" : "event",
+        id: item.event ?? item.handoff,
         mark: item.id,
         say: app.sayMark(item),
       };
@@ -30,10 +30,8 @@ Mobilenet.pointer = (app) => {
         say:
           "station " +
           run.stationInFull(s) +
-          (run.buffers.stations.series
-            .map(({ name }) => ": " + name + " " + run.valueAt("stations", name, s, app.clock.t))
-            .slice(0, 1)
-            .join("") || ": no buffer recorded"),
+          ": " +
+          (buffer ? buffer.name + " " + run.valueAt("stations", buffer.name, s, app.clock.t) : "no buffer recorded"),
       };
     return null;
   };

@@ -1,12 +1,14 @@
 // What the radio makes of places: walls, power and best station as small pictures, the link of a host.
-"use strict";
 Mobilenet.radio = (app) => {
   const { run, view } = app,
     { INK, withAlpha, upTo } = Mobilenet,
     given = run.radio,
     power = given && given.power,
     NOTHING = 255,
-    STRONG_DBM = -40; // and more, in the legend
+    STRONG_DBM = -40, // and more, in the legend
+    box = power
+      ? [power.x_m, power.y_m, power.x_m + power.columns * power.side_m, power.y_m + power.rows * power.side_m]
+      : null;
   const unpackWalls = (walls) => {
     const buildings = [];
     for (let b = 0, r = 0, i = 0, x = 0, y = 0; b < walls.rings.length; b++) {
@@ -28,19 +30,10 @@ Mobilenet.radio = (app) => {
   const drawWalls = (g) => {
     g.beginPath();
     for (const rings of buildings)
-      for (const ring of rings) {
-        ring.forEach(([x, y], i) => {
-          const p = view.point(x, y);
-          if (i) g.lineTo(p.x, p.y);
-          else g.moveTo(p.x, p.y);
-        });
-        g.closePath();
-      }
+      for (const ring of rings) view.outline(g, ring);
     g.fillStyle = "#d3cfc4";
     g.fill("evenodd");
-    g.lineWidth = 1;
-    g.strokeStyle = withAlpha(INK, 0.55);
-    g.stroke();
+    Mobilenet.stroke(g, withAlpha(INK, 0.55), 1);
   };
 
   // One pixel for each square, drawn larger later.
@@ -67,14 +60,13 @@ Mobilenet.radio = (app) => {
     };
   const draw = (g, name, alpha) => {
     if (!made[name]) made[name] = picture(PICTURES[name]);
-    const a = view.point(power.x_m, power.y_m + power.rows * power.side_m),
-      ax = a.x,
-      ay = a.y,
-      b = view.point(power.x_m + power.columns * power.side_m, power.y_m);
+    const [west, south, east, north] = box,
+      a = { ...view.point(west, north) },
+      b = view.point(east, south);
     g.save();
     g.globalAlpha = alpha;
     g.imageSmoothingEnabled = false;
-    g.drawImage(made[name], ax, ay, b.x - ax, b.y - ay);
+    g.drawImage(made[name], a.x, a.y, b.x - a.x, b.y - a.y);
     g.restore();
   };
   // The station that is received best at a place, on average, and its power in dBm; null: none, or not known.
@@ -111,9 +103,7 @@ Mobilenet.radio = (app) => {
     buildings,
     links: links || null,
     strongest: STRONG_DBM,
-    box: power
-      ? [power.x_m, power.y_m, power.x_m + power.columns * power.side_m, power.y_m + power.rows * power.side_m]
-      : null,
+    box,
     drawWalls,
     draw,
     bestAt,

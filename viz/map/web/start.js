@@ -1,5 +1,4 @@
 // Everything together: one object `app`, one loop that draws when something has changed.
-"use strict";
 Mobilenet.start = (map, L) => {
   const run = Mobilenet.read(document.getElementById("mobilenet-data").textContent);
   if (run.live) Mobilenet.grow(run);
@@ -56,15 +55,7 @@ Mobilenet.start = (map, L) => {
   };
   app.write = (g, words, x, y, align, strong) => {
     const short = words.length > 24 ? words.slice(0, 23) + "…" : words;
-    g.font = (strong ? "600 12px" : "11px") + " system-ui, sans-serif";
-    g.textAlign = align;
-    g.textBaseline = "middle";
-    g.lineJoin = "round";
-    g.lineWidth = 3;
-    g.strokeStyle = "rgba(255,255,255,.9)";
-    g.strokeText(short, x, y);
-    g.fillStyle = Mobilenet.INK;
-    g.fillText(short, x, y);
+    Mobilenet.haloed(g, short, x, y, align, strong ? "600 12px" : "11px");
   };
   // What charts show: all of a recorded run, of one that goes on what there is and a little more.
   app.span = () => (run.live ? Math.min(run.end_s, Math.max(20, Math.ceil((1.3 * run.now_s) / 10) * 10)) : run.end_s);
@@ -86,6 +77,8 @@ Mobilenet.start = (map, L) => {
   };
   const view = (app.view = Mobilenet.view(map, run.origin)),
     host = map.getContainer();
+  app.stationPoint = (s) => view.point(run.stations.x_m[s], run.stations.y_m[s]);
+  app.isSelected = (kind) => Boolean(app.selected) && app.selected.kind === kind;
   app.radio = Mobilenet.radio(app);
   // A disk is a station's own; with power the reach in the open is mostly empty, and what is there decides.
   const rim = Math.max(1, run.range_m * 0.1);
@@ -140,17 +133,17 @@ Mobilenet.start = (map, L) => {
     "  " +
     run.hostCalled(item.host) +
     ": " +
+    Mobilenet.WORDS[item.kind] +
     (item.handoff === undefined
-      ? Mobilenet.WORDS[item.kind]
-      : Mobilenet.WORDS[item.kind] +
-        " " +
+      ? ""
+      : " " +
         run.stationCalled(run.handoffs.from[item.handoff]) +
         " → " +
         run.stationCalled(run.handoffs.to[item.handoff]));
 
   app.select = (what) => {
     app.selected = what;
-    if (!what || (what.kind !== "host" && what.kind !== "handoff")) app.following = false;
+    if (app.followed() < 0) app.following = false;
     panels.open();
     app.changed();
   };

@@ -1,14 +1,17 @@
 // What each host is at a moment, and who has which message, both from the events alone.
-"use strict";
 Mobilenet.MEMBER = 1;
 Mobilenet.DOWN = 2;
 Mobilenet.HANDING = 4;
 Mobilenet.COVERED = 8;
 
 Mobilenet.addStates = (run) => {
-  const { MEMBER, DOWN, HANDING, COVERED } = Mobilenet;
-  const kinds = run.events.kinds,
-    n = run.count;
+  const { MEMBER, DOWN, HANDING, COVERED } = Mobilenet,
+    SETS = { join: MEMBER, handoff_start: HANDING, in_coverage: COVERED, crash: DOWN },
+    CLEARS = { leave: MEMBER | HANDING, handoff_end: HANDING, out_of_coverage: COVERED, recover: DOWN },
+    TELLS_STATION = ["join", "handoff_start", "handoff_end", "in_coverage"];
+  const n = run.count;
+  run.eventKind = (i) => run.events.kinds[run.events.kind[i]];
+  run.causeOf = (i) => run.handoffs.causes[run.handoffs.cause[i]];
   const times = Array.from({ length: n }, () => []),
     stations = times.map(() => []),
     flags = times.map(() => []);
@@ -20,38 +23,18 @@ Mobilenet.addStates = (run) => {
   run.takeEvent = (i) => {
     const h = run.events.host[i],
       t = run.events.time[i],
-      kind = kinds[run.events.kind[i]],
+      kind = run.eventKind(i),
       s = run.events.station[i];
     if (h < 0 || h >= n) return;
     own[h].push(i);
     if (kind === "expire" || kind === "refused") return;
     const spans = members[h],
-      open = spans.length && spans[spans.length - 1][1] === Infinity ? spans[spans.length - 1] : null;
-    if (kind === "join") {
-      flag[h] |= MEMBER;
-      if (open) open[1] = t;
-      spans.push([t, Infinity]);
-      if (s >= 0) station[h] = s;
-    } else if (kind === "leave") {
-      flag[h] &= ~(MEMBER | HANDING);
-      if (open) open[1] = t;
-    } else if (kind === "gap") {
-      if (open) open[1] = t;
-      spans.push([t, Infinity]);
-    } else if (kind === "handoff_start") {
-      flag[h] |= HANDING;
-      if (s >= 0) station[h] = s;
-    } else if (kind === "handoff_end") {
-      flag[h] &= ~HANDING;
-      if (s >= 0) station[h] = s;
-    } else if (kind === "out_of_coverage") {
-      flag[h] &= ~COVERED;
-      station[h] = -1;
-    } else if (kind === "in_coverage") {
-      flag[h] |= COVERED;
-      if (s >= 0) station[h] = s;
-    } else if (kind === "crash") flag[h] |= DOWN;
-    else if (kind === "recover") flag[h] &= ~DOWN;
+      open = spans.at(-1);
+    if (["join", "leave", "gap"].includes(kind) && open) open[1] = Math.min(open[1], t);
+    if (kind === "join" || kind === "gap") spans.push([t, Infinity]);
+    flag[h] = (flag[h] | (SETS[kind] ?? 0)) & ~(CLEARS[kind] ?? 0);
+    if (kind === "out_of_coverage") station[h] = -1;
+    else if (TELLS_STATION.includes(kind) && s >= 0) station[h] = s;
     times[h].push(t);
     stations[h].push(station[h]);
     flags[h].push(flag[h]);
@@ -62,22 +45,16 @@ Mobilenet.addStates = (run) => {
   for (let i = 0; i < run.events.time.length; i++) run.takeEvent(i);
   for (let i = 0; i < run.handoffs.count; i++) run.takeHandoff(i);
   const cursor = new Int32Array(n);
+  // The host's last change at or before t; -1: none.
   const seek = (h, t) => {
-    const own_ = times[h];
+    const moments = times[h];
     let c = cursor[h];
-    if (Math.abs(c) > own_.length) c = 0;
-    while (c < own_.length && own_[c] <= t) c++;
-    while (c > 0 && own_[c - 1] > t) c--;
+    while (c < moments.length && moments[c] <= t) c++;
+    while (c > 0 && moments[c - 1] > t) c--;
     return (cursor[h] = c) - 1;
   };
-  run.flagsAt = (h, t) => {
-    const c = seek(h, t);
-    return c < 0 ? 0 : flags[h][c];
-  };
-  run.stationAt = (h, t) => {
-    const c = seek(h, t);
-    return c < 0 ? -1 : stations[h][c];
-  };
+  run.flagsAt = (h, t) => flags[h][seek(h, t)] ?? 0;
+  run.stationAt = (h, t) => stations[h][seek(h, t)] ?? -1;
   run.states = (h) => ({ times: times[h], stations: stations[h], flags: flags[h] });
   run.eventsOf = (h) => own[h];
   run.handoffsOf = (h) => ownHandoffs[h];

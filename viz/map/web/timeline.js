@@ -1,33 +1,23 @@
 // The bar at the bottom: buttons, speed, and the time line with its events, which is the slider, too.
-"use strict";
 Mobilenet.bar = (app) => {
   const { run, clock } = app,
-    { el, icon, release } = app.parts,
-    { INK, QUIET, withAlpha } = Mobilenet;
-  const play = el("button", { class: "mn-play", title: "Play or pause (space)", "aria-label": "Play or pause" });
+    { el, icon, release, onClick } = app.parts,
+    { INK, withAlpha } = Mobilenet;
+  const play = el("button.mn-play", { title: "Play or pause (space)", "aria-label": "Play or pause" });
   const choice = (s) => el("option", { value: String(s) }, s === "max" ? "max" : s + "×");
   const speed = el(
-    "select",
-    { class: "mn-speed", title: "Speed (+ and −)", "aria-label": "Speed" },
+    "select.mn-speed",
+    { title: "Speed (+ and −)", "aria-label": "Speed" },
     ...clock.speeds.map(choice),
   );
   speed.addEventListener("change", () => {
     clock.at(speed.value === "max" ? "max" : Number(speed.value));
     release(speed);
   });
-  play.addEventListener("click", () => {
-    clock.toggle();
-    release(play);
-  });
-  const button = (name, title, act) => {
-    const b = el("button", { class: "mn-button", title, "aria-label": title }, icon(name));
-    b.addEventListener("click", () => {
-      act();
-      release(b);
-    });
-    return b;
-  };
-  const time = el("div", { class: "mn-time" });
+  onClick(play, clock.toggle);
+  const button = (name, title, act) =>
+    onClick(el("button.mn-button", { title, "aria-label": title }, icon(name)), act);
+  const time = el("div.mn-time");
   const box = el("div", {
     class: "mn-line",
     role: "slider",
@@ -37,8 +27,7 @@ Mobilenet.bar = (app) => {
     "aria-valuemax": String(run.end_s),
   });
   const bar = el(
-    "footer",
-    { class: "mn-bar" },
+    "footer.mn-bar",
     button("previous", "Previous event (p)", () => app.jump(-1)),
     button("back", "One second back (←; with shift ten)", () => clock.seek(clock.t - 1)),
     play,
@@ -59,7 +48,6 @@ Mobilenet.bar = (app) => {
     drawnAt = NaN; // where the hand was
   const HEIGHT = 46,
     BASE = 28;
-  const mark = (g, x, item) => app.marks.paint(g, item, x, 9, 4);
   const paint = () => {
     // how many handoffs when, as bars; what is rare as marks above them
     still.width = lines.canvas.width;
@@ -76,9 +64,7 @@ Mobilenet.bar = (app) => {
     }
     const top = Math.max(3, ...bins);
     g.fillStyle = "#eceae3";
-    g.beginPath();
-    if (g.roundRect) g.roundRect(0, 4, width, BASE - 4, 4);
-    else g.rect(0, 4, width, BASE - 4);
+    Mobilenet.box(g, 0, 4, width, BASE - 4, 4);
     g.fill();
     g.fillStyle = "#a9b1b7";
     bins.forEach((v, i) => {
@@ -88,22 +74,19 @@ Mobilenet.bar = (app) => {
     const few = rare.length <= width / 6;
     for (const item of rare) {
       const x = (item.t / run.end_s) * width;
-      if (few) mark(g, x, item);
+      if (few) app.marks.paint(g, item, x, 9, 4);
       else {
         g.fillStyle = withAlpha(INK, 0.5);
         g.fillRect(x, 5, 1, 5);
       }
     }
-    g.fillStyle = QUIET;
-    g.font = "10px system-ui, sans-serif";
     const step =
       [0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 86400].find(
         (s) => (s / run.end_s) * width >= 70,
       ) || run.end_s;
     for (let s = 0; s <= run.end_s + 1e-9; s += step) {
       const x = (s / run.end_s) * width;
-      g.textAlign = x < 10 ? "left" : x > width - 14 ? "right" : "center";
-      g.fillText(app.clockText(s), x, HEIGHT - 3);
+      Mobilenet.text(g, app.clockText(s), x, HEIGHT - 3, x < 10 ? "left" : x > width - 14 ? "right" : "center");
     }
   };
   const layout = () => {
@@ -144,15 +127,9 @@ Mobilenet.bar = (app) => {
     g.drawImage(still, 0, 0, width, HEIGHT);
     g.fillStyle = withAlpha("#0072B2", 0.13);
     g.fillRect(0, 4, x, BASE - 4);
-    g.strokeStyle = "#0072B2";
-    g.lineWidth = 2;
-    g.beginPath();
-    g.moveTo(x, 2);
-    g.lineTo(x, BASE + 2);
-    g.stroke();
+    Mobilenet.line(g, x, 2, x, BASE + 2, "#0072B2", 2);
     g.fillStyle = "#0072B2";
-    g.beginPath();
-    g.arc(Math.max(4.5, Math.min(width - 4.5, x)), BASE + 1, 4.5, 0, 7);
+    Mobilenet.circle(g, Math.max(4.5, Math.min(width - 4.5, x)), BASE + 1, 4.5);
     g.fill();
   };
   new ResizeObserver(() => {
@@ -161,16 +138,16 @@ Mobilenet.bar = (app) => {
       app.changed();
     }
   }).observe(box);
-  const at = (event) => clock.seek(((event.clientX - box.getBoundingClientRect().left) / width) * run.end_s);
+  const momentOf = (event) => ((event.clientX - box.getBoundingClientRect().left) / width) * run.end_s;
   box.addEventListener("pointerdown", (event) => {
     drag = true;
     box.setPointerCapture(event.pointerId);
-    at(event);
+    clock.seek(momentOf(event));
   });
   box.addEventListener("pointermove", (event) => {
-    if (drag) at(event);
-    const when = ((event.clientX - box.getBoundingClientRect().left) / width) * run.end_s,
-      item = app.marks.next(when - (4 / width) * run.end_s, 1);
+    const when = momentOf(event);
+    if (drag) clock.seek(when);
+    const item = app.marks.next(when - (4 / width) * run.end_s, 1);
     box.title =
       item && Math.abs(item.t - when) < (6 / width) * run.end_s ? app.sayMark(item) : app.clockText(when, true);
   });

@@ -1,17 +1,10 @@
 // Where the watcher goes: to a moment, to somebody, to the whole field.
-"use strict";
 Mobilenet.travel = (app, panels) => {
   const { run, map, view } = app,
     host = map.getContainer(),
     frame = { left: 0, right: 0 }; // what the panels cover
   app.followed = () =>
-    !app.selected
-      ? -1
-      : app.selected.kind === "host"
-        ? app.selected.id
-        : app.selected.kind === "handoff"
-          ? run.handoffs.host[app.selected.id]
-          : -1;
+    app.isSelected("host") ? app.selected.id : app.isSelected("handoff") ? run.handoffs.host[app.selected.id] : -1;
   app.follow = (on) => {
     app.following = on && app.followed() >= 0;
     app.changed();
@@ -34,15 +27,13 @@ Mobilenet.travel = (app, panels) => {
     if (there >= run.end_s) return 0;
     const mark = app.marks.next(there - 1e-9, 1),
       sent = run.messages.time[Mobilenet.upTo(run.messages.time, there - 1e-9)],
-      first = Math.min(mark ? mark.t : Infinity, sent === undefined ? Infinity : sent);
+      first = Math.min(mark?.t ?? Infinity, sent ?? Infinity);
     return first === Infinity ? there : Math.min(run.end_s, first + JUST_S);
   };
   app.jump = (step, kind) => {
     const item = app.marks.next(app.clock.t, step, kind);
     if (!item) {
-      app.say(
-        step > 0 ? "No later event in the layers that are shown." : "No earlier event in the layers that are shown.",
-      );
+      app.say("No " + (step > 0 ? "later" : "earlier") + " event in the layers that are shown.");
       return;
     }
     app.clock.pause();
@@ -56,7 +47,7 @@ Mobilenet.travel = (app, panels) => {
     const count = kind === "host" ? run.count : run.stationCount,
       t = app.clock.t,
       place = (i) => (kind === "host" ? run.place(i, t) : { x: run.stations.x_m[i], y: run.stations.y_m[i] });
-    let id = app.selected && app.selected.kind === kind ? app.selected.id : step > 0 ? -1 : count;
+    let id = app.isSelected(kind) ? app.selected.id : step > 0 ? -1 : count;
     for (let tried = 0; tried < count; tried++) {
       id = (id + step + count) % count;
       const p = place(id);

@@ -1,0 +1,39 @@
+"""What tests of several rooms need: the command in this process, files that are changed, copies of directories."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from click.testing import Result
+from typer.testing import CliRunner
+
+from mobilenet.cli.main import app
+
+
+def invoke(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def refused(*words: object) -> str:
+    """The one line that a command says when its input is bad."""
+    result = invoke(*words)
+    assert result.exit_code == 2, result.output
+    assert len(result.stderr.strip().splitlines()) == 1
+    return result.stderr
+
+
+@contextmanager
+def edited(path: Path) -> Iterator[Any]:
+    """The value in a JSON file; what it is in the end is written."""
+    value = json.loads(path.read_text())
+    yield value
+    path.write_text(json.dumps(value))
+
+
+def copied(directory: Path, target: Path, *without: str) -> Path:
+    return Path(shutil.copytree(directory, target, ignore=shutil.ignore_patterns(*without)))
