@@ -22,10 +22,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy import stats
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.rundir.schema import FORMAT_VERSION, REQUIRED_FILES
+from mobilenet.rundir.schema import COLUMNS, FORMAT_VERSION, REQUIRED_FILES
 from mobilenet.rundir.writer import file_digests
 from mobilenet.studies.configurations import PlannedRun, planned
 from mobilenet.studies.declaration import Study
@@ -55,7 +57,10 @@ def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
             "message": np.concatenate([np.array([None] * HOSTS), names, np.repeat(names, HOSTS)]),
         }
     )
-    events.sort_values("time_ns", kind="stable").to_parquet(directory / "events.parquet")
+    table = pa.Table.from_pandas(events.sort_values("time_ns", kind="stable"), preserve_index=False)
+    for name in ("station", "session", "detail"):  # which a study does not look at
+        table = table.append_column(name, pa.nulls(table.num_rows, COLUMNS["events"][name]))
+    pq.write_table(table, directory / "events.parquet")
     count = 20_000
     times = np.sort(stream.integers(0, int(DURATION_S * 1e9), count))
     node = stream.integers(0, 7, count)

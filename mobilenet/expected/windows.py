@@ -116,8 +116,8 @@ def _of_tcp(tcp: Any, scenario: Scenario, there_and_back_s: float, lost_share: f
 
 
 def over_vcube(scenario: Scenario) -> Window | None:
-    """vcube_reliable: a station broadcasts one message at a time, until all have acknowledged it. The others: None."""
-    if scenario.stations.backbone.kind != "vcube_reliable" or scenario.station_count < 2:
+    """Of a backbone whose stations broadcast one message at a time. The others: None."""
+    if not scenario.stations.backbone.broadcasts_in_turn or scenario.station_count < 2:
         return None
     return Window(1, longest_way(scenario) * message_s(scenario))
 

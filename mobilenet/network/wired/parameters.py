@@ -106,5 +106,10 @@ class BackboneParameters(LinkParameters):
         return MAX_DELAY_MS if self.max_delay_ms is None else self.max_delay_ms
 
     @property
+    def broadcasts_in_turn(self) -> bool:
+        """Whether a station broadcasts one message at a time, until all have acknowledged it."""
+        return self.kind == "vcube_reliable"
+
+    @property
     def is_mesh(self) -> bool:
         return self.kind != "tree" and self.edges is None and self.shape in (None, "full_mesh")
