@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Table, by_code
@@ -22,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def delays_in(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """As `Deliveries.known`, of events as a frame."""
+    """Return what `Deliveries.known` does, of events as a frame."""
+    import pyarrow as pa
+
     columns = events[["time_ns", "node", "event", "message"]]
     return Deliveries(Table({}, pa.Table.from_pandas(columns, preserve_index=False))).known()
 
