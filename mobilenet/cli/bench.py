@@ -12,13 +12,16 @@ from mobilenet.quoting import quoted
 
 
 def bench(
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median counts.")] = 3,
-    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="The table that lines are appended to.")] = Path(
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median is reported.")] = 3,
+    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="CSV file to append the rows to.")] = Path(
         "bench.csv"
     ),
-    studies: Annotated[bool, typer.Option(help="Also measure studies on Spark.")] = True,
+    studies: Annotated[bool, typer.Option(help="Measure studies on Spark as well.")] = True,
 ) -> None:
-    """Measure the speed of the simulator beside that of a bare event queue."""
+    """Measure the speed of the simulator.
+
+    Every time is also given relative to a bare event queue on the same machine.
+    """
     with reporting():
         from mobilenet.bench import broadcasts, live, programs, radios, simulator, whole_runs
         from mobilenet.bench.row import append, heading, line

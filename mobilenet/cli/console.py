@@ -70,7 +70,17 @@ error_console = _Console(stderr=True, highlight=False)
 
 
 class Group(TyperGroup):
-    """The commands; a wrong command line is one line and exit code 2 as well."""
+    """The commands, in panels; a wrong command line is one line and exit code 2 as well."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands under the names of their panels (typer itself needs rich's markup for panels)."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            panel = getattr(command, "rich_help_panel", "Commands")
+            panels.setdefault(panel, []).append((name, command.get_short_help_str(60)))
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows, col_max=16)
 
     def main(self, *args: Any, **extra: Any) -> Any:
         standalone = extra.pop("standalone_mode", True)

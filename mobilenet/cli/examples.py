@@ -1,4 +1,4 @@
-"""The scenarios and data that come with the package, for whoever has no clone."""
+"""The scenarios and data that come with the package, for users without a clone."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FIRST = Path("scenarios", "first.yaml")
 
 def examples(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="A new folder; in it scenarios/ and data/ are put side by side.")
+        Path, typer.Argument(metavar="FOLDER", help="New folder that receives scenarios/ and data/.")
     ] = Path("mobilenet-examples"),
 ) -> None:
-    """Copy out the scenarios and data that come with the package."""
+    """Copy the shipped scenarios and data."""
     with reporting():
         import shutil
 
@@ -33,5 +33,5 @@ def examples(
 
 
 def first_step() -> str:
-    """What to say to somebody who has said nothing yet."""
+    """The command to suggest when none was given."""
     return f"mobilenet run {FIRST}" if FIRST.is_file() else "mobilenet examples"

@@ -17,17 +17,17 @@ EVERY_S = 10.0  # between two lines of progress
 
 def exhaust(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[CASE]...", help="What is explored; all cases unless said.")
+        list[str] | None, typer.Argument(metavar="[CASE]...", help="Cases to explore; by default all.")
     ] = None,
-    minutes: Annotated[float, typer.Option("--minutes", min=0.01, help="For each case at most.")] = 15.0,
-    gib: Annotated[float, typer.Option("--gib", min=0.1, help="Memory for each case at most.")] = 16.0,
-    listing: Annotated[bool, typer.Option("--list", help="Only say which cases there are, and their bounds.")] = False,
+    minutes: Annotated[float, typer.Option("--minutes", min=0.01, help="Time limit for each case.")] = 15.0,
+    gib: Annotated[float, typer.Option("--gib", min=0.1, help="Memory limit for each case.")] = 16.0,
+    listing: Annotated[bool, typer.Option("--list", help="List the cases and their bounds.")] = False,
 ) -> None:
-    """Prove by exhaustion that the mobile causal broadcast keeps its promises in small networks.
+    """Check every order of events in small networks.
 
-    The shipped classes of hosts and stations run on a network on which every order of events is tried: frames lost,
-    copied, late and overtaken, timers in any order, crashes and moves at any moment. What is found to hold, holds
-    within the bounds that are printed, and says nothing of larger networks.
+    The shipped classes of hosts and stations of the mobile causal broadcast run on a network that tries every order
+    of events: frames lost, duplicated, delayed and reordered, timers in any order, crashes and moves at any moment.
+    The result holds within the bounds that are printed. It does not extend to larger networks.
     """
     with reporting():
         from mobilenet.exhaustion.campaign import Told, bounds, explore

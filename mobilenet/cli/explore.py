@@ -28,11 +28,18 @@ def spacetime(
         ),
     ] = None,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="HOST", help="Whose, as in h12; by default whoever it happened to.")
+        str | None,
+        typer.Option("--host", metavar="HOST", help="Host to follow, as in h12; by default the host of that event."),
     ] = None,
     margin_s: Annotated[
         float | None,
-        typer.Option("--margin-s", min=0, max=1e9, metavar="S", help="Seconds before and after; by default a fifth."),
+        typer.Option(
+            "--margin-s",
+            min=0,
+            max=1e9,
+            metavar="S",
+            help="Seconds to show before and after; by default a fifth of the span.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -41,7 +48,7 @@ def spacetime(
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw the messages around a moment as a space-time diagram: lines, arrows, sessions."""
+    """Draw a space-time diagram of part of a run."""
     with reporting(quiet, reads=[run]):
         import pandas as pd
 
@@ -77,9 +84,12 @@ def spacetime(
 
 def diff(
     one: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    other: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
+    other: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory to compare with.")],
 ) -> None:
-    """Say where two runs part: the first event that differs, and what their scenarios, metrics and verdicts say."""
+    """Show where two runs first differ.
+
+    The command prints the first event that differs, and the keys, metrics and verdicts that differ.
+    """
     with reporting(reads=[one, other]):
         from mobilenet.rundir.compare import difference
 
@@ -123,10 +133,13 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
 
 def reference(
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead of printing it.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write to this file instead of printing.")
     ] = None,
 ) -> None:
-    """Print all keys of scenario and study files: type, unit, default, range, meaning, source (Markdown)."""
+    """Print all scenario and study keys.
+
+    The Markdown tables give type, unit, default, range, meaning and source.
+    """
     with reporting():
         from mobilenet.cli.key_reference import reference
 
@@ -141,10 +154,13 @@ def reference(
 
 def schema(
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write them there instead of printing them.")
+        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write to this folder instead of printing.")
     ] = None,
 ) -> None:
-    """Write JSON Schemas of scenario and study files, so that editors complete and check them."""
+    """Print JSON Schemas for editors.
+
+    With them an editor completes and checks scenario and study files.
+    """
     with reporting():
         from mobilenet.cli.json_schema import schemas, text_of
 

@@ -19,7 +19,7 @@ SHOWN = 5
 
 At = Annotated[
     str | None,
-    typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, instead of what the scenario says."),
+    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth; overrides the scenario's."),
 ]
 Epoch = Annotated[
     float,
@@ -28,7 +28,7 @@ Epoch = Annotated[
         min=0,
         max=1e11,
         metavar="S",
-        help="kepler.gl: when the run begins, in seconds since 1970; by default 2024.",
+        help="kepler.gl: start of the run in seconds since 1970; by default 2024.",
     ),
 ]
 
@@ -41,13 +41,13 @@ def export(
         bool,
         typer.Option(
             "--csv",
-            help="Tables, into a folder: tracks, handoffs, stations, events, samples, metrics; of a study its tables.",
+            help="A folder of tables: tracks, handoffs, stations, events, samples, metrics; for a study, its tables.",
         ),
     ] = False,
-    geojson: Annotated[bool, typer.Option("--geojson", help="Stations, tracks and handoffs, one file.")] = False,
-    kepler: Annotated[bool, typer.Option("--kepler", help="Tracks as trips for kepler.gl, one file.")] = False,
+    geojson: Annotated[bool, typer.Option("--geojson", help="Stations, tracks and handoffs in one file.")] = False,
+    kepler: Annotated[bool, typer.Option("--kepler", help="Tracks as trips for kepler.gl in one file.")] = False,
     shiviz: Annotated[
-        bool, typer.Option("--shiviz", help="Messages and events with vector clocks, one log for ShiViz.")
+        bool, typer.Option("--shiviz", help="Messages and events with vector clocks, as a ShiViz log.")
     ] = False,
     out: Annotated[
         Path | None,
@@ -55,19 +55,24 @@ def export(
             "--out",
             "-o",
             metavar="PLACE",
-            help="The folder (which must not exist yet) or file; by default inside the directory.",
+            help="New folder or file to write; by default inside the directory.",
         ),
     ] = None,
     origin: At = None,
     from_s: Annotated[
-        float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: from this second of simulated time on.")
+        float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: first second of simulated time.")
     ] = 0.0,
-    to_s: Annotated[float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: up to this second.")] = None,
+    to_s: Annotated[
+        float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: last second of simulated time.")
+    ] = None,
     epoch_s: Epoch = 1_704_067_200,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a run or a study for other programs: CSV, GeoJSON, kepler.gl, ShiViz."""
+    """Export a run or a study for other tools.
+
+    The formats are CSV, GeoJSON, kepler.gl and ShiViz.
+    """
     with reporting(quiet, reads=[directory]):
         wanted = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz}
         kinds = [name for name in wanted if wanted[name]]

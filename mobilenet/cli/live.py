@@ -27,20 +27,19 @@ def live(
     overrides: Overrides = None,
     seed: Seed = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, metavar="P", help="Of this machine; 0: any that is free.")
+        int, typer.Option("--port", min=0, max=65535, metavar="P", help="Local port; 0 takes any free port.")
     ] = 0,
     speed: Annotated[
-        str, typer.Option("--speed", metavar="X", help="Simulated seconds per second, to begin with; or max.")
+        str, typer.Option("--speed", metavar="X", help="Initial speed in simulated seconds per second, or max.")
     ] = "1",
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the run is kept; by default one below runs/.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Directory for the kept run; by default a new one in runs/."),
     ] = None,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Say where the page is, and let others open it.")
-    ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the URL without opening a browser.")] = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Watch a scenario happen in a browser, and touch it."""
+    """Watch and steer a scenario in a browser."""
     with reporting():
         from mobilenet.interactive.desk import Desk
         from mobilenet.interactive.keeping import require_room

@@ -5,6 +5,7 @@ Source    ours: docs/architecture/command-line.md
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -39,15 +40,29 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for command in (
-    run.run, live.live, serve.serve, run.check, run.verify, run.show,
-    pictures.figures, pictures.report, explore.spacetime, explore.diff, explore.reference, explore.schema,
-    study.study, study.compare, robust.robust, study.reproduce,
-    tracks.inspect_tracks, export.export,
-    programs.replay, programs.shrink, swarm.swarm, exhaust.exhaust, bench.bench, examples.examples,
-):  # fmt: skip
-    app.command()(command)
-app.command("map")(pictures.map_)
+PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    "Run and watch": {"run": run.run, "live": live.live, "serve": serve.serve, "check": run.check},
+    "Look": {
+        "show": run.show, "map": pictures.map_, "figures": pictures.figures, "report": pictures.report,
+        "spacetime": explore.spacetime,
+    },
+    "Compare": {
+        "study": study.study, "compare": study.compare, "robust": robust.robust, "reproduce": study.reproduce,
+        "diff": explore.diff,
+    },
+    "Find mistakes": {
+        "verify": run.verify, "replay": programs.replay, "shrink": programs.shrink, "swarm": swarm.swarm,
+        "exhaust": exhaust.exhaust,
+    },
+    "Your own": {
+        "examples": examples.examples, "reference": explore.reference, "schema": explore.schema,
+        "inspect-tracks": tracks.inspect_tracks,
+    },
+    "Everything else": {"export": export.export, "bench": bench.bench},
+}  # fmt: skip
+for panel, commands in PANELS.items():
+    for name, command in commands.items():
+        app.command(name, rich_help_panel=panel)(command)
 
 
 SIMULATING = (

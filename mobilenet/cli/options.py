@@ -12,24 +12,24 @@ RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A run directo
 StudyDirectory = Annotated[Path, typer.Argument(metavar="STUDY", help="The directory of a finished study.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one value, as in hosts.count=20. Repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one value, as in hosts.count=20. Repeatable."),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Instead of the scenario's seed.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed to use instead of the scenario's.")]
 AllowCode = Annotated[
     bool,
-    typer.Option("--allow-code", help="The scenario's own code and programs may run. They may do all that you may."),
+    typer.Option("--allow-code", help="Run the scenario's plug-ins and programs. They run with your full permissions."),
 ]
 NewRun = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="The run directory; by default one below runs/.")
+    Path | None, typer.Option("--out", metavar="DIR", help="Run directory; by default a new one in runs/.")
 ]
-Force = Annotated[
-    bool, typer.Option("--force", help="Replace the run directory of this name, once the new run is whole.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what is wrong.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing run directory once the new run is complete.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
 Master = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", help="local[N], spark://HOST:PORT, yarn, ...; by default this machine."),
+    typer.Option(
+        "--master", metavar="URL", help="Spark master: local[N], spark://HOST:PORT, yarn, ...; by default this machine."
+    ),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, metavar="N", help="Cores of this machine; by default all.")
+    int | None, typer.Option("--workers", min=1, metavar="N", help="Cores of this machine to use; by default all.")
 ]

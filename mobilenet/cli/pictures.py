@@ -19,25 +19,26 @@ NARROWEST_IN, WIDEST_IN = 3, 40  # of a figure
 def map_(
     run: RunDirectory,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="One HTML file; by default RUN/map.html.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write; by default RUN/map.html.")
     ] = None,
     tiles: Annotated[
         bool,
         typer.Option(
             "--tiles",
-            help="Streets below the map, fetched from openstreetmap.org when it is looked at; needs an origin.",
+            help="Show streets, which the browser fetches from openstreetmap.org; the scenario needs an origin.",
         ),
     ] = False,
     losses: Annotated[
         bool,
-        typer.Option(
-            "--losses", help="Also where frames were lost; a run that did not record its frames is run again for it."
-        ),
+        typer.Option("--losses", help="Also show where frames were lost; a run without recorded frames is replayed."),
     ] = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a run as a map that plays: hosts, cells, handoffs, messages; one HTML file that needs no network."""
+    """Draw an animated map of a run.
+
+    The map shows hosts, cells, handoffs and messages. It is one HTML file that works offline.
+    """
     with reporting(quiet, reads=[run]):
         from mobilenet.replay.rerun import write_frames
         from mobilenet.viz.map import draw
@@ -62,19 +63,24 @@ def _width(value: float | None) -> float | None:
 def figures(
     directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a study.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where they go; by default DIRECTORY/figures.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder to write to; by default DIRECTORY/figures."),
     ] = None,
     formats: Annotated[
-        str, typer.Option("--format", metavar="F,F", help="svg, png (300 dpi), pdf, or several of them.")
+        str, typer.Option("--format", metavar="F,F", help="One or more of svg, png (300 dpi) and pdf.")
     ] = "svg,png",
     width: Annotated[
         float | None,
         typer.Option(
-            "--width", metavar="IN", callback=_width, help="Inches, of each, 3 to 40; by default as it was laid out."
+            "--width",
+            metavar="IN",
+            callback=_width,
+            help="Width of each figure in inches, 3 to 40; by default as designed.",
         ),
     ] = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="For papers: titles and captions go into captions.txt beside them.")
+        bool,
+        typer.Option("--plain", help="For papers: write titles and captions to captions.txt, not into the figures."),
     ] = False,
 ) -> None:
     """Draw the figures of a run or a study."""
@@ -105,10 +111,13 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="One HTML file; by default DIRECTORY/report.html."),
+        typer.Option("--out", "-o", metavar="FILE", help="HTML file to write; by default DIRECTORY/report.html."),
     ] = None,
 ) -> None:
-    """Tell a run or a study on one page: verdict, answer, numbers, figures, map, scenario; it needs no network."""
+    """Write a one-page report of a run or a study.
+
+    The page holds the verdict, the answer, metrics, figures, map and scenario. It works offline.
+    """
     with reporting(reads=[directory]):
         from mobilenet.viz.report import draw
 

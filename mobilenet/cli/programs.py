@@ -20,23 +20,31 @@ def replay(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- COMMAND ...]", help="The program; by default the one of the run.", show_default=False
+            metavar="[-- COMMAND ...]", help="Program to feed; by default the one of the run.", show_default=False
         ),
     ] = None,
-    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Whose lines, as in h12.")] = "h0",
-    life: Annotated[int, typer.Option("--life", min=1, metavar="N", help="Which life of it; a crash ends one.")] = 1,
+    node: Annotated[
+        str, typer.Option("--node", metavar="NODE", help="Node whose lines are replayed, as in h12.")
+    ] = "h0",
+    life: Annotated[
+        int, typer.Option("--life", min=1, metavar="N", help="Which life of the node; each crash begins another.")
+    ] = 1,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Feed nobody; write what it was told, for a debugger."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the input to a file for a debugger, and feed no program."
+        ),
     ] = None,
     within_s: Annotated[
         float | None,
-        typer.Option("--within-s", min=0.01, metavar="S", help="Wall time for one answer; by default as in the run."),
+        typer.Option(
+            "--within-s", min=0.01, metavar="S", help="Wall time limit for one answer; by default that of the run."
+        ),
     ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Feed a program what it was told in a run, alone, and show the first answer that differs."""
+    """Feed one program its input of a run again."""
     with reporting(quiet, reads=[run]):
         from mobilenet.parameters import ScenarioError
         from mobilenet.replay.alone import exchanges, feed
@@ -95,13 +103,16 @@ def _command_of(protocol: Any, node: str) -> list[str]:
 def shrink(
     run: RunDirectory,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="The smaller run; by default RUN-small.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Directory of the smaller run; by default RUN-small.")
     ] = None,
-    most: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Runs that are tried at most.")] = 200,
+    most: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Maximum number of runs to try.")] = 200,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Look for a smaller scenario that violates the same property: fewer broadcasts, crashes, hosts, seconds."""
+    """Shrink a scenario that violates a property.
+
+    The command looks for fewer broadcasts, crashes, hosts and seconds that still violate it.
+    """
     with reporting(quiet, reads=[run]):
         from mobilenet import api
         from mobilenet.swarm.shrink import Shrinking

@@ -24,8 +24,8 @@ def robust(
             "--radios",
             metavar="LIST",
             help=(
-                "Of disk, capture, log_distance, fading, shadowing, obstacles; by default all. The scenario's own comes"
-                " first in any case."
+                "Some of disk, capture, log_distance, fading, shadowing, obstacles; by default all. The scenario's own"
+                " radio always comes first."
             ),
         ),
     ] = None,
@@ -34,17 +34,18 @@ def robust(
         typer.Option("--obstacles", metavar="FILE", help="Buildings for the radio obstacles (GeoJSON, poly.xml)."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where all of it goes; by default one below studies/.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Directory to write to; by default a new one in studies/."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say which radios and how many runs there would be.")
+        bool, typer.Option("--dry-run", help="Print the radios and the number of runs, and run none.")
     ] = False,
     master: Master = None,
     workers: Workers = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Ask whether a study's comparison would have come out the same way on another radio."""
+    """Repeat a comparison on other radio models."""
     with reporting(quiet and not dry_run):
         from mobilenet.studies.robust import robust as robustness
         from mobilenet.studies.robust.words import RADIO_HEAD, radio_row, said_of_mac

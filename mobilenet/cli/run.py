@@ -26,11 +26,14 @@ def run(
     allow_code: AllowCode = False,
     force: Force = False,
     twice: Annotated[
-        bool, typer.Option("--twice", help="Run it once more, and say where the two runs part, if they do.")
+        bool, typer.Option("--twice", help="Run the scenario a second time and report the first difference.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate a scenario, judge it, and write its run directory."""
+    """Simulate a scenario and judge the result.
+
+    The events, metrics and verdicts go into a run directory.
+    """
     with reporting(quiet):
         from mobilenet import api
 
@@ -100,7 +103,7 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
 
 
 def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
-    """Read a scenario and say whether it can run, without running it."""
+    """Check a scenario without running it."""
     with reporting():
         from mobilenet.expected.by_kind import doubts, longest_drain_s
         from mobilenet.scenario import effort_of_drain, expected_effort, load_scenario
@@ -121,11 +124,11 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
 def verify(
     run: RunDirectory,
     repeat: Annotated[
-        bool, typer.Option("--repeat", help="Also repeat the run, and compare its record row by row.")
+        bool, typer.Option("--repeat", help="Also repeat the run and compare the two records row by row.")
     ] = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Judge a run directory anew, from its record alone."""
+    """Judge a run again from its record."""
     with reporting(reads=[run]):
         from mobilenet.api import judge_anew
         from mobilenet.verify.declared import scenario_of, warnings_by

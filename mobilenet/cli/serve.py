@@ -25,13 +25,15 @@ def serve(
     overrides: Overrides = None,
     hard_limit_ms: Annotated[
         float | None,
-        typer.Option("--hard-limit-ms", min=0.1, metavar="MS", help="End the run (exit 3) when it is later than this."),
+        typer.Option(
+            "--hard-limit-ms", min=0.1, metavar="MS", help="End the run (exit code 3) when it falls this far behind."
+        ),
     ] = None,
     allow_code: AllowCode = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Put programs that talk UDP on the emulated network, in real time."""
+    """Run UDP programs on the network in real time."""
     with reporting(quiet):
         from mobilenet import api
         from mobilenet.scenario import load_scenario

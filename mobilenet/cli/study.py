@@ -32,18 +32,22 @@ class Paper(Enum):
 def study(
     study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (YAML).")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="The study's directory; by default one below studies/.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Directory of the study; by default a new one in studies/."),
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Only say which runs there would be, how long they take, and how big they are."),
+        typer.Option("--dry-run", help="Print the planned runs with their expected time and size, and run none."),
     ] = False,
     master: Master = None,
     workers: Workers = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a study: many runs of a scenario under different factors, on Spark, with tables and a comparison."""
+    """Run a scenario under many settings and seeds.
+
+    The study runs on Spark and writes tables and, where it is asked for, a comparison.
+    """
     places: list[Path] = []
     with reporting(quiet and not dry_run, reads=places):
         from mobilenet.studies import study as studies
@@ -79,7 +83,10 @@ def study(
 
 
 def compare(study: StudyDirectory) -> None:
-    """Compare the levels of a factor over the same worlds: by how much they differ, and how sure that is."""
+    """Compare the settings of a finished study.
+
+    The command prints by how much the levels of a factor differ over the same worlds, with confidence intervals.
+    """
     with reporting(reads=[study]):
         from mobilenet.studies.caveats import doubts
         from mobilenet.studies.csv_tables import table_rows
@@ -118,7 +125,9 @@ def reproduce(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where studies and tables go; by default studies/reproduce-PAPER."),
+        typer.Option(
+            "--out", metavar="DIR", help="Directory for studies and tables; by default studies/reproduce-PAPER."
+        ),
     ] = None,
     master: Master = None,
     workers: Workers = None,
@@ -143,7 +152,10 @@ def reproduce(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run the experiments of a paper, and print each of its figures beside ours. Goes on where it was stopped."""
+    """Repeat the experiments of a paper.
+
+    The command prints each figure of the paper next to ours. It resumes where it was stopped.
+    """
     with reporting(quiet):
         from mobilenet.viz.figures.mobile_paper import mobile_figures
         from mobilenet.viz.figures.papers import paper_figures

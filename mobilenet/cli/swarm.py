@@ -37,46 +37,48 @@ class Mac(Enum):
 
 
 def swarm(
-    count: Annotated[int, typer.Option("--count", min=1, help="How many schedules.")] = 100,
+    count: Annotated[int, typer.Option("--count", min=1, help="Number of schedules.")] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The first schedule's seed; the others follow.")] = 1,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = os.cpu_count() or 1,
     keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="DIR", help="Where run directories go that are not valid.")
+        Path | None, typer.Option("--keep", metavar="DIR", help="Directory for the runs that are not valid.")
     ] = None,
     protocol: Annotated[
         str,
         typer.Option(
             "--protocol",
             metavar="NAME|FILE.py:CLASS",
-            help=f"What is tried: {', '.join((*ON_THE_RADIO, *AMONG_PROCESSES))}, or a plug-in.",
+            help=f"Protocol to test: {', '.join((*ON_THE_RADIO, *AMONG_PROCESSES))}, or a plug-in.",
         ),
     ] = DEFAULT,
     command: Annotated[
         str | None,
-        typer.Option("--command", metavar="WORDS", help="Programs are tried instead: what hosts and stations run."),
+        typer.Option(
+            "--command", metavar="WORDS", help="Test programs instead: the command that hosts and stations run."
+        ),
     ] = None,
     station_command: Annotated[
-        str | None, typer.Option("--station-command", metavar="WORDS", help="What stations run, if it is another one.")
+        str | None, typer.Option("--station-command", metavar="WORDS", help="Command of the stations, if it differs.")
     ] = None,
     promises: Annotated[
         Promises | None,
-        typer.Option("--promises", help="What the programs promise: causal (the default), fifo or best_effort."),
+        typer.Option(
+            "--promises", help="Ordering that the programs promise: causal, fifo or best_effort [default: causal]."
+        ),
     ] = None,
     backbone: Annotated[
-        Backbone | None, typer.Option("--backbone", help=f"Between the stations; of {DEFAULT} alone.")
+        Backbone | None, typer.Option("--backbone", help=f"Backbone between the stations; only with {DEFAULT}.")
     ] = None,
-    mac: Annotated[Mac | None, typer.Option("--mac", help="Of the radio, dcf unless said otherwise.")] = None,
-    radio: Annotated[
-        Model | None, typer.Option("--radio", help="Model of reception, unit_disk unless said otherwise.")
-    ] = None,
+    mac: Annotated[Mac | None, typer.Option("--mac", help="MAC protocol [default: dcf].")] = None,
+    radio: Annotated[Model | None, typer.Option("--radio", help="Reception model [default: unit_disk].")] = None,
     allow_code: AllowCode = False,
 ) -> None:
-    """Run small random hostile scenarios and judge each of them.
+    """Judge many small random hostile scenarios.
 
-    Mobile: even seeds without physics, odd ones on the radio; over another MAC or radio model all of them on
-    the radio.
-    Broadcasts over VCube: processes that crash in the middle of sends, are suspected by mistake, and are reached over
-    links without order, as far as the protocol allows it. A plug-in plays where others of its kind do.
+    Mobile protocols run without physics under even seeds and on the radio under odd seeds; with another MAC or radio
+    model, all of them run on the radio. Broadcasts over VCube face processes that crash in the middle of sends, false
+    suspicions, and links that reorder, as far as the protocol allows them. A plug-in runs where protocols of its kind
+    do.
     """
     with reporting():
         if command is not None:

@@ -1,4 +1,4 @@
-"""One's own tracks and sites: look at them before anything is simulated."""
+"""Tracks and sites from outside, inspected before anything is simulated."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Sites = Annotated[
         "--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's."
     ),
 ]
-Range = Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="How far a station reaches.")]
+Range = Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="Range of a station.")]
 RadioOf = Annotated[
     Path | None,
     typer.Option(
         "--radio-of",
         metavar="FILE.yaml",
-        help="A scenario: its stations, radio and attachment decide who is served where, walls included.",
+        help="Scenario whose stations, radio, walls and attachment decide the coverage.",
     ),
 ]
 Format = Annotated[
@@ -52,7 +52,7 @@ Format = Annotated[
 Coordinates = Annotated[str, typer.Option("--coordinates", metavar="C", help="auto, metres or lonlat.")]
 At = Annotated[
     str | None,
-    typer.Option("--origin", metavar="LON,LAT", help="Where (0, 0) lies on Earth, if the sites do not say it."),
+    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth, if the sites do not give it."),
 ]
 Picture = Annotated[
     Path | None,
@@ -60,7 +60,7 @@ Picture = Annotated[
         "--out",
         "-o",
         metavar="FILE",
-        help="A picture: SVG, PNG or PDF; by default one beside you, named after FILE.",
+        help="Picture to write (SVG, PNG or PDF); by default in the current folder, named after FILE.",
     ),
 ]
 NewScenario = Annotated[
@@ -80,8 +80,9 @@ def inspect_tracks(
     out: Picture = None,
     scenario: NewScenario = None,
 ) -> None:
-    """Show what tracks are like before any simulation: extent, speeds, gaps, coverage, expected handoffs; and draw
-    them.
+    """Inspect tracks before you simulate them.
+
+    The command prints extent, speeds, gaps, coverage and expected handoffs, and draws the tracks.
     """
     with reporting():
         from mobilenet.tracks.read import read_tracks

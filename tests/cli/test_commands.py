@@ -12,7 +12,7 @@ import pytest
 from mobilenet import __version__, api, judgement
 from mobilenet.cli import console, progress
 from mobilenet.cli.console import Exit
-from mobilenet.cli.main import app
+from mobilenet.cli.main import PANELS, app
 from mobilenet.rundir.writer import file_digests
 
 from .command import FIRST, SHORT, everything_below, mobilenet
@@ -146,7 +146,12 @@ def test_swarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 def test_help_and_version(place: Path) -> None:
     done = mobilenet(place=place)
-    assert done.returncode == 0 and "Commands:" in done.stdout and done.stdout.splitlines()[-1].startswith("Next: ")
+    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("Next: ")
+    for panel, commands in PANELS.items():
+        listed = done.stdout.split(f"\n{panel}:\n")[1].split("\n\n")[0]
+        assert [line.split()[0] for line in listed.splitlines()] == list(commands)
+        for line in listed.splitlines():  # a whole sentence, not cut
+            assert len(line.split(maxsplit=1)[1]) <= 50 and line.endswith(".") and not line.endswith("..."), line
     assert mobilenet("--version", place=place).stdout == f"mobilenet {__version__}\n"
 
 
