@@ -14,31 +14,29 @@ from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, quoted, shown
 
 
+Around = Annotated[
+    str | None,
+    typer.Option(
+        "--around",
+        metavar="WHAT",
+        help=(
+            "handoff:N, crash:N (from 1), message:h3:5, or seconds of simulated time; by default the error that"
+            " ended the run, else the first handoff, crash or broadcast."
+        ),
+    ),
+]
+
+
 def spacetime(
     run: RunDirectory,
-    around: Annotated[
-        str | None,
-        typer.Option(
-            "--around",
-            metavar="WHAT",
-            help=(
-                "handoff:N, crash:N (from 1), message:h3:5, or seconds of simulated time; by default the error that"
-                " ended the run, else the first handoff, crash or broadcast."
-            ),
-        ),
-    ] = None,
+    around: Around = None,
     host: Annotated[
-        str | None,
-        typer.Option("--host", metavar="HOST", help="Host to follow, as in h12; by default the host of that event."),
+        str | None, typer.Option("--host", metavar="HOST", help="Host, as in h12; by default that of the event.")
     ] = None,
     margin_s: Annotated[
         float | None,
         typer.Option(
-            "--margin-s",
-            min=0,
-            max=1e9,
-            metavar="S",
-            help="Seconds to show before and after; by default a fifth of the span.",
+            "--margin-s", min=0, max=1e9, metavar="S", help="Margin in seconds; by default a fifth of the span."
         ),
     ] = None,
     out: Annotated[

@@ -15,36 +15,35 @@ from mobilenet.quoting import counted, cut, quoted, spelled_out
 LONGEST = 2000  # characters of a line
 
 
+Program = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[-- COMMAND ...]", help="Program to feed; by default the one of the run.", show_default=False
+    ),
+]
+
+
 def replay(
     run: RunDirectory,
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[-- COMMAND ...]", help="Program to feed; by default the one of the run.", show_default=False
-        ),
-    ] = None,
-    node: Annotated[
-        str, typer.Option("--node", metavar="NODE", help="Node whose lines are replayed, as in h12.")
-    ] = "h0",
+    command: Program = None,
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Node to replay, as in h12.")] = "h0",
     life: Annotated[
-        int, typer.Option("--life", min=1, metavar="N", help="Which life of the node; each crash begins another.")
+        int, typer.Option("--life", min=1, metavar="N", help="Life of the node; a crash begins another.")
     ] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Write the input to a file for a debugger, and feed no program."
-        ),
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Only write the input to a file, for a debugger.")
     ] = None,
     within_s: Annotated[
         float | None,
-        typer.Option(
-            "--within-s", min=0.01, metavar="S", help="Wall time limit for one answer; by default that of the run."
-        ),
+        typer.Option("--within-s", min=0.01, metavar="S", help="Wall time limit of an answer; by default the run's."),
     ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Feed one program its input of a run again."""
+    """Replay the recorded input of one program.
+
+    The command prints the first answer that differs from the run.
+    """
     with reporting(quiet, reads=[run]):
         from mobilenet.parameters import ScenarioError
         from mobilenet.replay.alone import exchanges, feed
