@@ -13,7 +13,6 @@ from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, quoted, shown
 
-
 Around = Annotated[
     str | None,
     typer.Option(
