@@ -344,12 +344,27 @@ def test_fast(arguments):
     tool("python", "-m", "pytest", *(spread + there + list(arguments)))
 
 
+PROSE = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs",
+    "mobilenet",
+    "viz",
+    "tests",
+    "validation",
+    "scenarios",
+    "make.py",
+)
+
+
 def check(arguments):
-    """lint, format, types, layers, and whether the documents can be built"""
+    """lint, spelling, format, types, layers, and whether the documents can be built"""
+    tool("codespell", *(words for words in PROSE if os.path.exists(os.path.join(HERE, words))))
     tool("ruff", "check", ".")
     tool("ruff", "format", "--check", "--quiet", ".")
     tool("mypy", "mobilenet", "viz")
-    tool("python", "-m", "pytest", "tests/test_layering.py", "tests/test_style.py")
+    tool("python", "-m", "pytest", "tests/test_layering.py", "tests/test_style.py", "tests/test_language.py")
     docs(["--quiet"])
 
 
