@@ -348,6 +348,7 @@ PROSE = (
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "docs",
     "mobilenet",
     "viz",

@@ -20,6 +20,7 @@ PAGES = {  # file of the clone -> page of the site
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
     "scenarios/REFERENCE.md": "reference.md",
 }
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)|(!\[[^\]]*\])\(([^()\s]+)\)")

@@ -16,7 +16,7 @@ CODE = [
     for path in sorted((ROOT / folder).rglob(kind))
 ] + [ROOT / "make.py", ROOT / "setup.py"]
 DOCUMENTS = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "data/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 SETTINGS = [*sorted((SCENARIOS).rglob("*.yaml")), *ROOT.glob("*.toml"), *ROOT.glob("*.yml")]
