@@ -25,10 +25,6 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 from typer.core import TyperGroup
 
 from mobilenet import __version__
@@ -57,16 +53,8 @@ class Stopped(BaseException):
     """A signal asked us to stop."""
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Nobody reads any more. Not rich's way, which exits with 1: that would say 'violated'."""
-        raise BrokenPipeError
-
-
 _asked: list[str] = []  # the signal that asked us to stop; what it raises may get lost, within a finalizer say
 _hush: list[bool] = []  # whether the command that runs was asked to be quiet
-out_console = _Console(highlight=False)
-error_console = _Console(stderr=True, highlight=False)
 
 
 class Group(TyperGroup):
@@ -269,15 +257,14 @@ def fail(message: str, code: Exit) -> NoReturn:
 
 
 def _print_error(message: str) -> None:
-    with suppress(OSError):  # nobody can be told
-        error_console.print(Text(cut(spelled_out(message), LONGEST_LINE)), soft_wrap=True)
+    with suppress(OSError):  # stderr is closed
+        print(cut(spelled_out(message), LONGEST_LINE), file=sys.stderr, flush=True)
 
 
 def say(line: str, always: bool = False) -> None:
-    """`always`: also to whoever asked for quiet."""
-    if any(_hush) and not always:
-        return
-    out_console.print(Text(spelled_out(line)), soft_wrap=True)
+    """Print a line, unless the command was asked to be quiet; `always`: even then."""
+    if always or not any(_hush):
+        print(spelled_out(line), flush=True)
 
 
 @contextmanager
@@ -289,20 +276,32 @@ def writing(target: Path) -> Iterator[None]:
         fail(f"{target}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
 
 
-def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Of texts that may come from outside."""
-    table = Table(*head, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*(Text(spelled_out(text)) for text in row))
-    return table
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
+    """Print rows of texts under their headings; the columns `right` are aligned to the right.
 
-
-def print_table(table: Table) -> None:
-    """Whole, where nobody's window limits it."""
+    A terminal limits the width of a table. Elsewhere it is as wide as its rows.
+    """
     if any(_hush):
         return
-    if out_console.is_terminal:
-        out_console.print(table)
+    # Imported here: rich takes longer to load than a command without a table to start.
+    from rich.console import Console
+    from rich.measure import Measurement
+    from rich.table import Table
+    from rich.text import Text
+
+    class Whole(Console):
+        def on_broken_pipe(self) -> None:
+            """Keep rich from exiting with 1, which stands for a violated verdict."""
+            raise BrokenPipeError
+
+    table = Table(*head, box=None, pad_edge=False, show_header=any(head))
+    for row in rows:
+        table.add_row(*(Text(spelled_out(text)) for text in row))
+    for column in right:
+        table.columns[column].justify = "right"
+    console = Whole(highlight=False)
+    if not console.is_terminal:
+        console = Whole(width=WIDEST, highlight=False)
+        console.print(table, width=Measurement.get(console, console.options, table).maximum)
     else:
-        wide = _Console(file=out_console.file, width=WIDEST, highlight=False)
-        wide.print(table, width=Measurement.get(wide, wide.options, table).maximum)
+        console.print(table)

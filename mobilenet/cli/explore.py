@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, error_console, fail, plain_table, print_table, reporting, say, writing
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, quoted, shown
@@ -125,7 +126,7 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
     if not rows:
         say(f"no {kind} differs")
         return
-    print_table(plain_table((kind, "the one", "the other"), [(name, show(a), show(b)) for name, a, b in rows]))
+    print_table((kind, "the one", "the other"), [(name, show(a), show(b)) for name, a, b in rows])
 
 
 def reference(
@@ -142,7 +143,7 @@ def reference(
 
         if out is None:
             say(reference().rstrip())
-            error_console.print("Next: mobilenet check SCENARIO")  # what is printed may be on its way into a file
+            print("Next: mobilenet check SCENARIO", file=sys.stderr)  # what is printed may be on its way into a file
         else:
             with writing(out):
                 out.write_text(reference(), encoding="utf-8")
@@ -163,7 +164,9 @@ def schema(
 
         if out is None:
             say(text_of(dict(schemas())).rstrip())
-            error_console.print("Next: mobilenet schema --out FOLDER")  # what is printed may be on its way into a file
+            print(
+                "Next: mobilenet schema --out FOLDER", file=sys.stderr
+            )  # what is printed may be on its way into a file
             return
         with writing(out):
             out.mkdir(parents=True, exist_ok=True)

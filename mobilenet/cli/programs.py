@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, error_console, fail, reporting, say, writing
+from mobilenet.cli.console import Exit, fail, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
-from mobilenet.cli.progress import progress
+from mobilenet.cli.progress import error_console, progress
 from mobilenet.quoting import counted, cut, quoted, spelled_out
 
 LONGEST = 2000  # characters of a line
@@ -119,7 +119,7 @@ def shrink(
         target = out or run.with_name(f"{run.resolve().name}-small")
         if target.exists():
             fail(f"{target}: exists already; name another directory with --out", Exit.BAD_INPUT)
-        with error_console.status("the run as it was") as status:
+        with error_console().status("the run as it was") as status:
             search = Shrinking(run, allow_code, most, lambda summary: status.update(f"smallest so far: {summary}"))
             search.run()
         small = api.run(search.scenario, out=target, overrides=search.to_look_at, allow_code=allow_code)

@@ -6,19 +6,29 @@ Source    ours: docs/architecture/command-line.md
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-from mobilenet.cli.console import error_console
-
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from mobilenet.studies.batch import Standing
 
 PLAIN_PROGRESS_S = 10.0  # between two lines where there is no terminal
+
+
+def error_console() -> Console:
+    """Return rich's face of stderr; rich is imported here, since it takes long to load."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextmanager
@@ -28,15 +38,17 @@ def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None]
         yield None
         return
     started = time.perf_counter()
-    if not error_console.is_terminal:
+    if not _on_terminal():
         yield _plain_progress(started)
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"), BarColumn(),
         TextColumn("{task.completed:.0f} of {task.total:.0f} s simulated"),
         TextColumn("{task.fields[speed]}"), TimeRemainingColumn(),
     )  # fmt: skip
-    with Progress(*columns, console=error_console, transient=True) as bar:
+    with Progress(*columns, console=error_console(), transient=True) as bar:
         task = bar.add_task(label, total=1, speed="")
 
         def update(done_s: float, total_s: float) -> None:
@@ -61,7 +73,7 @@ def _plain_progress(started: float) -> Callable[[float, float], None]:
             else:
                 left_s = (total_s - done_s) / speed
                 line = f"{done_s:.0f} of {total_s:.0f} s simulated, {speed:.1f} s a second, {left_s:.0f} s left"
-            error_console.print(line, soft_wrap=True)
+            print(line, file=sys.stderr, flush=True)
 
     return update
 
@@ -71,11 +83,13 @@ def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
     """Runs done, failed and left of a study, with the round and the time left of it."""
     if quiet:
         yield lambda standing: None
-    elif not error_console.is_terminal:
+    elif not _on_terminal():
         yield _plain_runs_progress()
     else:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
         columns = (TextColumn("runs"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-        with Progress(*columns, console=error_console, transient=True) as bar:
+        with Progress(*columns, console=error_console(), transient=True) as bar:
             task = bar.add_task("Spark starts", total=None)
             begun: list[int] = []
 
@@ -101,7 +115,7 @@ def _plain_runs_progress() -> Callable[[Standing], None]:
             since, before = first[0]
             each_s = (now - since) / (ended - before) if ended > before else None
             left = "" if each_s is None else f", about {each_s * standing.left:.0f} s left"
-            error_console.print(_told(standing) + left + (" in this round" * (standing.round > 1)), soft_wrap=True)
+            print(_told(standing) + left + (" in this round" * (standing.round > 1)), file=sys.stderr, flush=True)
 
     return tell
 
@@ -116,15 +130,17 @@ def _told(standing: Standing) -> str:
 @contextmanager
 def counting(total: int) -> Iterator[Callable[[], None]]:
     """So many schedules out of `total`, on a terminal."""
-    if not error_console.is_terminal:
+    if not _on_terminal():
         yield lambda: None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("schedules"),
         BarColumn(),
         TextColumn("{task.completed} of {task.total}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=error_console, transient=True) as bar:
+    with Progress(*columns, console=error_console(), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda: bar.advance(task)

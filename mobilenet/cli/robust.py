@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Master, Quiet, Workers
@@ -55,7 +53,7 @@ def robust(
             fail("--workers counts cores of this machine; with --master the master says how many", Exit.BAD_INPUT)
         chosen = None if radios is None else [name.strip() for name in radios.split(",") if name.strip()]
         plan = robustness.plan(study, chosen, obstacles, allow_code)
-        _print(RADIO_HEAD, [radio_row(radio) for radio in plan.radios])
+        print_table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios])
         if mac := said_of_mac(plan):
             say(mac)
         say(f"{counted(len(plan.radios), 'radio')}, at least {plan.runs} runs of each")
@@ -113,11 +111,6 @@ def _print_claims(plan: Any, found: list[Any]) -> None:
 
     as_ratios = ratios_of(found)
     head = ("metric", "comparison", *(radio.name for radio in plan.radios), "verdict")
-    _print(head, [(c.metric, name_of(c), *cells(c, c.metric in as_ratios, intervals=False), c.verdict) for c in found])
-
-
-def _print(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    table = Table(*head, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    print_table(table)
+    print_table(
+        head, [(c.metric, name_of(c), *cells(c, c.metric in as_ratios, intervals=False), c.verdict) for c in found]
+    )

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, plain_table, print_table, reporting, say
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, cut, quoted, shown, spelled_out
@@ -172,9 +172,7 @@ def show(run: RunDirectory) -> None:
         own, of_processes = opened.manifest.get("own_metrics"), kind_of(opened.manifest) is PROCESSES
         words = own if isinstance(own, dict) else None
         rows = [(name, shown(value), meaning(name, of_processes, words)) for name, value in opened.metrics.items()]
-        table = plain_table(("metric", "value", "what it is"), rows)
-        table.columns[1].justify = "right"
-        print_table(table)
+        print_table(("metric", "value", "what it is"), rows, right=[1])
         if (radio := radio_of_run(run)) is not None:
             say(f"radio: {radio}")
         _print_verdicts(verdicts)
@@ -216,7 +214,7 @@ def _process_summary(done: Any) -> str:
 
 def _print_verdicts(verdicts: dict[str, Any]) -> None:
     """A narrow table; what is to be said of them stands below it, in lines."""
-    print_table(plain_table(("property", "verdict"), [(name, found.answer) for name, found in verdicts.items()]))
+    print_table(("property", "verdict"), [(name, verdict.answer) for name, verdict in verdicts.items()])
     _print_unknown(verdicts)
 
 

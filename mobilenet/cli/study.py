@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, say, was_stopped
 from mobilenet.cli.options import AllowCode, Master, Quiet, StudyDirectory, Workers
@@ -265,23 +263,18 @@ def _say_totals(answers: list[str], what: str) -> None:
 
 
 def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
-    table = Table(*head, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(
-            *(
-                Text("" if row[name] is None else f"{row[name]:g}" if isinstance(row[name], float) else str(row[name]))
-                for name in head
-            )
-        )
-    print_table(table)
+    def cell(value: Any) -> str:
+        return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+    print_table(head, [[cell(row[name]) for name in head] for row in rows])
 
 
 def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
-    table = Table("configuration", "runs", "s each", "MB each", box=None, pad_edge=False)
+    rows = []
     for e in estimates:
         runs = f"{e.runs}" if e.runs == e.most_runs else f"{e.runs} to {e.most_runs}"
-        table.add_row(Text(e.configuration.label), runs, f"{e.cpu_s:.1f}", f"{e.disk_bytes / 1e6:.2f}")
-    print_table(table)
+        rows.append((e.configuration.label, runs, f"{e.cpu_s:.1f}", f"{e.disk_bytes / 1e6:.2f}"))
+    print_table(("configuration", "runs", "s each", "MB each"), rows)
     for name, count in (("at least", [e.runs for e in estimates]), ("at most", [e.most_runs for e in estimates])):
         cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from mobilenet.cli.console import Exit, fail, out_console, reporting, say, writing
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say, writing
 from mobilenet.quoting import counted, quoted
 
 SHOWN = 5
@@ -260,10 +258,8 @@ def _exchanged(told: Any, found: Any) -> bool:
 
 
 def _print(found: Any, sites: Any, exchanged: bool) -> None:
-    table = Table("", "", box=None, pad_edge=False, show_header=False)
-    for name, value in [*_of_tracks(found, exchanged), *([] if found.cells is None else _of_cells(found, sites))]:
-        table.add_row(name, Text(value))
-    out_console.print(table)
+    of_cells = [] if found.cells is None else _of_cells(found, sites)
+    print_table(("", ""), [*_of_tracks(found, exchanged), *of_cells])
     if found.recorded.choice:
         say(f"Coordinates: {found.recorded.choice}")
 

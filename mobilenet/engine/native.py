@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import sys
-import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -139,7 +137,14 @@ def _unpacked(archive: Path) -> Path:
     """Where the compiled modules are that travelled in an archive with the package, as to Spark's executors: beside it,
     since no library can be loaded from within. Others than those of this Python and machine stay where they are.
     """
-    with zipfile.ZipFile(archive) as file:
+    import shutil
+    import zipfile
+
+    try:
+        file = zipfile.ZipFile(archive)
+    except zipfile.BadZipFile as error:
+        raise OSError(f"{archive}: {error}") from None
+    with file:
         digest = _digest(lambda path: file.read(path.relative_to(archive).as_posix()))
         target = archive.with_name(f".{archive.stem}-{digest}")
         begin = f"{PACKAGE.name}/{PLACE.name}/{digest}/"
@@ -163,7 +168,7 @@ def _found() -> Path | None:
             return None
         place = folder()
         return place if place.is_dir() else _same_code(place)
-    except (OSError, KeyError, zipfile.BadZipFile):  # a place that cannot be written, say
+    except (OSError, KeyError):  # a place that cannot be written, say
         return None
 
 

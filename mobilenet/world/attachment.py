@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.spatial import cKDTree
 
 from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters
@@ -57,7 +56,11 @@ class Attachment:
         self._range = range_m
         self._hysteresis = hysteresis_m
         self._seed = seed
-        self._tree = cKDTree(self._stations) if len(self._stations) > DENSE else None
+        self._tree = None
+        if len(self._stations) > DENSE:
+            from scipy.spatial import cKDTree  # a tenth of a second, which runs with few stations need not wait for
+
+            self._tree = cKDTree(self._stations)
 
     def errors(self, tick: int, velocities: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """By how much each host misjudges its place on this tick, float64 (n, 2) in metres, if it walks; None if

@@ -18,7 +18,7 @@ from functools import partial
 from math import dist
 from typing import Any
 
-from scipy.spatial import cKDTree
+import shapely
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.network import Edge, Hop, Receive, TreeRoutes, WiredNetwork, adjacency
@@ -46,9 +46,10 @@ def breadth_first(positions: Sequence[Sequence[float]]) -> list[Edge]:
     n = len(positions)
     if n == 1:
         return []
-    tree = cKDTree(positions)
-    _, found = tree.query(positions, 2)
-    reach = 1.2 * min(dist(positions[i], positions[j]) for i, j in found.tolist())
+    points = shapely.points(positions)
+    tree = shapely.STRtree(points)
+    nearest = tree.query_nearest(points, exclusive=True).T.tolist()
+    reach = 1.2 * min(dist(positions[i], positions[j]) for i, j in nearest)
     centre = nearest_to_centre(positions)
     edges: list[Edge] = []
     connected = {centre: 0}
@@ -56,8 +57,8 @@ def breadth_first(positions: Sequence[Sequence[float]]) -> list[Edge]:
     while len(connected) < n:
         if frontier:
             parent = frontier.popleft()
-            around = tree.query_ball_point(positions[parent], 1.01 * reach)
-            near = [i for i in around if i not in connected and dist(positions[i], positions[parent]) <= reach]
+            around = tree.query(points[parent], predicate="dwithin", distance=1.01 * reach)
+            near = [i for i in around.tolist() if i not in connected and dist(positions[i], positions[parent]) <= reach]
         else:
             _, parent, child = min(
                 (dist(positions[i], positions[j]), i, j) for i in connected for j in range(n) if j not in connected
