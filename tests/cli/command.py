@@ -1,13 +1,18 @@
-"""The real command line, in a process of its own."""
+"""The real command line, called in this process or in another one."""
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
+
+from mobilenet.cli.console import SIGNALS
 
 ROOT = Path(__file__).parents[2]
 FIRST = ROOT / "scenarios" / "first.yaml"
@@ -18,18 +23,44 @@ COMMAND = (sys.executable, "-c", "from mobilenet.cli.main import app; app(prog_n
 Words = tuple[str | bytes | Path, ...]
 
 
-def mobilenet(*words: str | bytes | Path, place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    env = os.environ | environment
+def in_a_process(*words: str | bytes | Path, place: Path) -> subprocess.CompletedProcess[str]:
+    """Call the command line in a process, for what only a process shows: signals, limits, caches of libraries."""
     return subprocess.run(
         [*COMMAND, *words],
         cwd=place,
-        env=env,
         capture_output=True,
         encoding="utf-8",
         errors="replace",
         timeout=120,
         check=False,
     )
+
+
+def mobilenet(*words: str | bytes | Path, place: Path) -> subprocess.CompletedProcess[str]:
+    """Call the command line in this process, with its own streams, folder and signals."""
+    from mobilenet.cli.main import app
+
+    texts = [os.fsdecode(word) for word in words]
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace", newline="") for _ in range(2)]
+    handlers = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)}
+    with (
+        chdir(place),
+        mock.patch.object(sys, "argv", ["mobilenet", *texts]),
+        redirect_stdout(streams[0]),
+        redirect_stderr(streams[1]),
+    ):
+        try:
+            code = app(texts, prog_name="mobilenet")
+        except SystemExit as ended:
+            code = ended.code
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+    said = []
+    for stream in streams:
+        stream.flush()
+        said.append(stream.buffer.getvalue().decode("utf-8", "replace"))
+    return subprocess.CompletedProcess(texts, int(code or 0), *said)
 
 
 def _with_signals() -> None:

@@ -70,7 +70,7 @@ def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
 def test_killed(tmp_path: Path) -> None:
     process = begun(place=tmp_path)
     process.kill()
-    process.wait(timeout=60)
+    process.communicate(timeout=60)
     (left,) = everything_below(tmp_path)[1:]
     assert left == f"runs/.it.partial-{process.pid}"
     for command in ("show", "verify"):

@@ -10,7 +10,7 @@ import pytest
 
 from mobilenet import api
 
-from .command import FIRST, SHORT, everything_below, mobilenet, one_line
+from .command import FIRST, SHORT, everything_below, in_a_process, mobilenet, one_line
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +74,9 @@ def test_markup_and_escapes_are_only_text(command: str, mine: Path, run: Path, t
 
 
 def test_a_matplotlibrc_beside_one_changes_no_figure(mine: Path, tmp_path: Path) -> None:
-    assert mobilenet("figures", "it", "-o", "plain", place=tmp_path).returncode == 0
+    assert in_a_process("figures", "it", "-o", "plain", place=tmp_path).returncode == 0
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nlines.linewidth: 9\nsavefig.dpi: 10\nfont.size: 30\n")
-    assert mobilenet("figures", "it", "-o", "other", place=tmp_path).returncode == 0
+    assert in_a_process("figures", "it", "-o", "other", place=tmp_path).returncode == 0
     names = sorted(path.name for path in (tmp_path / "plain").iterdir())
     assert names and names == sorted(path.name for path in (tmp_path / "other").iterdir())
     for name in names:
