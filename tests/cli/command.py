@@ -20,8 +20,6 @@ SHORT = ("--set", "duration_s=5")
 LONG = (str(ROOT / "scenarios" / "dynamic.yaml"), "--set", "duration_s=4000")
 COMMAND = (sys.executable, "-c", "from mobilenet.cli.main import app; app(prog_name='mobilenet')")
 
-Words = tuple[str | bytes | Path, ...]
-
 
 def in_a_process(*words: str | bytes | Path, place: Path) -> subprocess.CompletedProcess[str]:
     """Call the command line in a process, for what only a process shows: signals, limits, caches of libraries."""
