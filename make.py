@@ -310,16 +310,33 @@ def demo(arguments):
     say("Next: open them in a browser; then read the tour in README.md")
 
 
+REST = "long or spark or browser"
+
+
 def test(arguments):
-    """the tests, on up to four processors; words after the command go to pytest"""
-    spread = []
+    """the tests that take a few minutes, on up to four processors; words after the command go to pytest"""
+    pytest("not (%s)" % REST, arguments)
+
+
+def test_rest(arguments):
+    """all other tests: those with Spark or a browser, and long ones"""
+    pytest(REST, arguments)
+
+
+def test_all(arguments):
+    """all tests"""
+    pytest("", arguments)
+
+
+def pytest(marks, arguments):
+    spread = ["-m", marks] if marks else []
     # not for some of them only: each processor would first import everything
     if all(word.startswith("-") for word in arguments):
-        spread = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+        spread += ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
     tool("python", "-m", "pytest", *(spread + list(arguments)))
 
 
-FAST = (
+FAST = (  # paths, since a mark is only known after all files are imported, which takes longer than these tests
     "tests/test_layering.py",
     "tests/test_style.py",
     "tests/test_kernel.py",
@@ -463,6 +480,8 @@ COMMANDS = {
     "setup": lambda arguments: setup(),
     "demo": demo,
     "test": test,
+    "test-rest": test_rest,
+    "test-all": test_all,
     "test-fast": test_fast,
     "check": check,
     "docs": docs,
