@@ -39,11 +39,18 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 NAMELESS = ("mobilenet", "mobilenet.network")  # they say what is in them, and import nothing
 NOT_OF_THE_PRODUCT = ("tests", "validation", "scenarios")
 # Who may import by a name in a variable, or look into sys.modules: what hands on the names of the root, compiled
-# modules, the code of plug-ins, and the docstring of a module that declares keys.
+# modules, the code of plug-ins, the docstring of a module that declares keys, and the command that was asked for.
 BY_NAME = ("import_module", "__import__", "resolve_name", "run_module", "run_path", "modules")
 MAY_IMPORT_BY_NAME = {
     f"mobilenet{module}"
-    for module in ("", ".engine.native", ".engine.build_native", ".cli.key_reference", ".simulation.plugin_code")
+    for module in (
+        "",
+        ".cli.key_reference",
+        ".cli.main",
+        ".engine.build_native",
+        ".engine.native",
+        ".simulation.plugin_code",
+    )
 }
 
 # Modules that may name each other, below TYPE_CHECKING alone. A node, its frames, its MAC and the medium are one
@@ -59,7 +66,7 @@ HOMES = {
     "branca": ("viz",),
     "matplotlib": ("viz",),
     "ruamel": ("mobilenet.scenario",),
-    "shapely": ("mobilenet.world", "mobilenet.propagation"),
+    "shapely": ("mobilenet.world", "mobilenet.propagation", "mobilenet.network.wired.tree"),
     "typer": ("mobilenet.cli",),
     "websockets": ("mobilenet.interactive",),
     "rich": ("mobilenet.cli",),

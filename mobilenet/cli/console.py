@@ -12,6 +12,7 @@ Source      ours: docs/architecture/command-line.md
 from __future__ import annotations
 
 import errno
+import gc
 import mmap
 import os
 import signal
@@ -39,6 +40,7 @@ LEAST_BYTES = 400_000_000  # for the libraries, before anything is simulated
 NO_MEMORY = "out of memory; nothing was written"
 LONGEST_LINE = 800  # of what went wrong
 WIDEST = 10_000  # columns of a table
+SELDOM = (100_000, 20, 20)  # for the garbage collector: modules that are imported are not garbage
 
 
 class Exit(IntEnum):
@@ -75,6 +77,7 @@ class Group(TyperGroup):
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # names of files need not be text
+        gc.set_threshold(*SELDOM)
         try:
             if not _has_memory():  # before any command imports numpy
                 least = f"expected {LEAST_BYTES // 1_000_000} MB more than there are, see ulimit -v"

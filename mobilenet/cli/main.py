@@ -5,33 +5,71 @@ Source    ours: docs/architecture/command-line.md
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from mobilenet import __version__
-from mobilenet.cli import (
-    bench,
-    examples,
-    exhaust,
-    explore,
-    export,
-    live,
-    pictures,
-    programs,
-    robust,
-    run,
-    serve,
-    study,
-    swarm,
-    tracks,
-)
+from mobilenet.cli import examples
 from mobilenet.cli.console import Group, say
 from mobilenet.engine import native
 
+PANELS = {  # panel of the help -> command -> module of mobilenet.cli and function in it
+    "Run and watch": {"run": "run:run", "live": "live:live", "serve": "serve:serve", "check": "run:check"},
+    "Look": {
+        "show": "run:show", "map": "pictures:map_", "figures": "pictures:figures", "report": "pictures:report",
+        "spacetime": "explore:spacetime",
+    },
+    "Compare": {
+        "study": "study:study", "compare": "study:compare", "robust": "robust:robust",
+        "reproduce": "study:reproduce", "diff": "explore:diff",
+    },
+    "Find mistakes": {
+        "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",
+        "exhaust": "exhaust:exhaust",
+    },
+    "Your own": {
+        "examples": "examples:examples", "reference": "explore:reference", "schema": "explore:schema",
+        "inspect-tracks": "tracks:inspect_tracks",
+    },
+    "Everything else": {"export": "export:export", "bench": "bench:bench"},
+}  # fmt: skip
+
+
+class Commands(Mapping[str, Any]):
+    """The commands of all panels. A command is imported when it is looked up, so that each starts sooner."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+        self._panels = {name: panel for panel, commands in PANELS.items() for name in commands}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._panels)
+
+    def __len__(self) -> int:
+        return len(self._panels)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            panel = self._panels[name]
+            module, function = PANELS[panel][name].split(":")
+            one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+            one.command(name, rich_help_panel=panel)(getattr(import_module(f"mobilenet.cli.{module}"), function))
+            self._made[name] = get_command(one)
+        return self._made[name]
+
+
+class AllCommands(Group):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes | {"commands": {}})
+        self.commands = Commands()  # type: ignore[assignment]  # nothing is ever added
+
+
 app = typer.Typer(
-    cls=Group,
+    cls=AllCommands,
     name="mobilenet",
     help="Emulate mobile networks and the broadcast protocols that run on them.",
     invoke_without_command=True,
@@ -39,31 +77,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Run and watch": {"run": run.run, "live": live.live, "serve": serve.serve, "check": run.check},
-    "Look": {
-        "show": run.show, "map": pictures.map_, "figures": pictures.figures, "report": pictures.report,
-        "spacetime": explore.spacetime,
-    },
-    "Compare": {
-        "study": study.study, "compare": study.compare, "robust": robust.robust, "reproduce": study.reproduce,
-        "diff": explore.diff,
-    },
-    "Find mistakes": {
-        "verify": run.verify, "replay": programs.replay, "shrink": programs.shrink, "swarm": swarm.swarm,
-        "exhaust": exhaust.exhaust,
-    },
-    "Your own": {
-        "examples": examples.examples, "reference": explore.reference, "schema": explore.schema,
-        "inspect-tracks": tracks.inspect_tracks,
-    },
-    "Everything else": {"export": export.export, "bench": bench.bench},
-}  # fmt: skip
-for panel, commands in PANELS.items():
-    for name, command in commands.items():
-        app.command(name, rich_help_panel=panel)(command)
-
 
 SIMULATING = (
     "run",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Columns = Mapping[str, list[Any]]
 DOUBLES = frozenset(name for table in COLUMNS.values() for name, kind in table.items() if kind == "double")
 NOTHING = -1  # the code of what is not there
+FEW = 100_000  # rows that are joined as fast without the functions of Arrow, which take longer than that to load
 
 
 class Coded(NamedTuple):
@@ -147,7 +148,7 @@ class Table(Mapping[str, list[Any]]):
                     coded = self.coded(name)
                     said = [*map(_marked, coded.words), b"\x00"]
                     codes = np.where(coded.codes < 0, len(coded.words), coded.codes)
-                    digest.update(_spelled(said, codes).buffers()[2])
+                    digest.update(_spelled(said, codes))
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
@@ -217,10 +218,12 @@ def _codes(codes: np.ndarray) -> list[pa.Buffer | None]:
     return [None if some.all() else pa.py_buffer(np.packbits(some, bitorder="little")), pa.py_buffer(codes)]
 
 
-def _spelled(texts: list[bytes], codes: np.ndarray) -> pa.Array:
-    """Row by row the text of its code, one behind the other in one buffer."""
+def _spelled(texts: list[bytes], codes: np.ndarray) -> pa.Buffer | bytes:
+    """Return the text of each row's code, one behind the other."""
+    if len(codes) < FEW:
+        return b"".join(map(texts.__getitem__, codes.tolist()))
     import pyarrow as pa
 
     codes = np.ascontiguousarray(codes, np.int32)
     rows = pa.Array.from_buffers(pa.int32(), len(codes), [None, pa.py_buffer(codes)])
-    return _texts(texts, pa.large_binary()).take(rows)
+    return _texts(texts, pa.large_binary()).take(rows).buffers()[2]

@@ -93,7 +93,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     stations = scenario.stations
     sites = station_positions(stations.layout, scenario.folder, scenario.origin)
     count = len(sites)
-    if len(np.unique(sites, axis=0)) < count:
+    if len(set(map(tuple, sites.tolist()))) < count:
         yield "stations.layout", "two stations stand at the same place"
     if stations.names is not None and (len(stations.names) != count or len(set(stations.names)) != count):
         yield "stations.names", f"expected {count} different names, one for each station"
