@@ -27,6 +27,7 @@ from mobilenet.propagation.shadowing import CLIP, ONE
 CM = 100
 KINDS = [(a, b) for a in (False, True) for b in (False, True)]
 STEP_CM = int(STRENGTH_STEP_M * CM)
+ROUNDING_M = 0.5 / CM  # by which a distance is rounded down for the table of losses (propagation/budget.py)
 
 
 @lru_cache(maxsize=8)
@@ -58,7 +59,7 @@ def _strength(wireless: WirelessParameters, from_station: bool, to_station: bool
     far_m = reach_m(wireless)
     has_least = fading is None and (wireless.obstacles is None or is_umi)
     return Strength(
-        min(far_m, _last_m(most >= min(detected))),
+        min(far_m, _last_m(most >= min(detected)) + ROUNDING_M),
         min(far_m, _last_m(least >= max(detected))) if has_least else 0.0,
         (most[::STEP_CM] / CM).tolist(),
         (least[::STEP_CM] / CM).tolist() if has_least else (),

@@ -65,8 +65,24 @@ def test_no_link_is_stronger_or_weaker_than_the_tables_allow(
             assert power_dbm <= strength.most_dbm[int(far_m / STRENGTH_STEP_M)]
             if fading is None:
                 assert power_dbm >= strength.least_dbm[int(np.ceil(far_m / STRENGTH_STEP_M)) + 1]
-            assert power_dbm < detected_dbm or far_m <= strength.far_m + 0.01
-            assert power_dbm >= detected_dbm or far_m >= strength.near_m - 0.01
+            assert power_dbm < detected_dbm or far_m <= strength.far_m
+            assert power_dbm >= detected_dbm or far_m > strength.near_m
+
+
+@pytest.mark.parametrize("model", ["log_distance", "three_slope", "free_space"])
+def test_how_far_frames_reach_is_exact_to_a_centimetre(model: str) -> None:
+    """The radio rounds distances to whole centimetres: a frame is received up to half of one beyond the last."""
+    wireless = WirelessParameters.model_validate(  # energy is felt farther away than frames are received
+        {"model": "sinr", "tx_dbm": 10, "path_loss": {"model": model}, "ed_threshold_dbm": -99}
+    )
+    budget, rules = budget_of(wireless, 3, Path(), None), reception_of(wireless)
+    detected_cdbm = rules.detected_cdbm(wireless.broadcast_rate_mbps)
+    strength = strengths(wireless)[False, True]
+    received = []
+    for far_m in strength.far_m + np.arange(-0.02, 0.02, 0.0005):
+        if rules.tx_cdbm(False) - budget.loss_cdb(0, 0, False, float(far_m), 0, True) >= detected_cdbm:
+            received.append(float(far_m))
+    assert received and strength.far_m - 0.001 <= max(received) <= strength.far_m
 
 
 def test_the_farthest_interference_is_that_of_the_radio() -> None:
