@@ -4,12 +4,13 @@ run once on a real Spark, for all who read what a study leaves."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from mobilenet.studies.spark import local_master
-from mobilenet.studies.study import Result, run_study
+if TYPE_CHECKING:
+    from mobilenet.studies.study import Result
 
 settings.register_profile("mobilenet", deadline=None, print_blob=True)
 settings.load_profile("mobilenet")
@@ -31,6 +32,13 @@ compare:
 """
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks select
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "finished" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
 @pytest.fixture(scope="session")
 def study_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("study") / "loss.yaml"
@@ -40,4 +48,7 @@ def study_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished(study_file: Path) -> Result:
+    from mobilenet.studies.spark import local_master
+    from mobilenet.studies.study import run_study
+
     return run_study(study_file, study_file.parent / "finished", local_master(2), lambda *counts: None)

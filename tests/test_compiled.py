@@ -156,6 +156,7 @@ def over_acking() -> list[Digests]:
     return [digests(recorded(shortened(name, wireless))) for name in ("faults", "tcp_dynamic") for wireless in ACKING]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
 def test_both_ways_do_the_same_over_another_mac() -> None:
     code = "import json; from tests.test_compiled import over_acking; print(json.dumps(over_acking()))"

@@ -86,17 +86,20 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return reader
 
 
+@pytest.mark.long
 def test_commands_of_the_tour(reader: Reader) -> None:
     assert len(commands_in("README.md")) >= 20
     for made in ("map.html", "report.html", "figures/field.png", "spacetime-h3-handoff-1.svg"):
         assert (reader.folder / "runs/first" / made).stat().st_size > 10_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PLAYED[1:])
 def test_commands_of_the_tutorial_and_the_guide(name: str, reader: Reader) -> None:
     reader.follow(name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_in_the_documents(name: str, reader: Reader) -> None:
     """The last one of each document is whole."""
@@ -112,6 +115,7 @@ def test_programs_in_the_documents(name: str, reader: Reader) -> None:
         assert done.stdout.startswith("valid 0.0")
 
 
+@pytest.mark.long
 def test_the_tutorial_as_a_program(tmp_path: Path) -> None:
     env = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, ROOT / "scenarios" / "tutorial.py"]
@@ -218,6 +222,7 @@ def test_what_is_decided_where_is_there() -> None:
             assert any(re.search(pattern, source, re.MULTILINE) for source in sources), f"{question}: {function}"
 
 
+@pytest.mark.long
 def test_the_site_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
     """Every link has its target, and a page opened from disk loads nothing from anywhere."""
     mkdocs = Path(sys.executable).parent / "mkdocs"

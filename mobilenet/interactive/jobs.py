@@ -171,13 +171,13 @@ class Jobs:
         self._processes[job.number] = process
         if self._is_closing:  # which may not have seen it
             process.terminate()
-        assert process.stderr is not None
         last = ""
-        for line in process.stderr:
-            if line.strip():
-                last = cut(line.strip(), 200)
-                self._say(job, last)
-        code = process.wait()
+        with process:
+            for line in process.stderr or ():
+                if line.strip():
+                    last = cut(line.strip(), 200)
+                    self._say(job, last)
+        code = process.returncode
         del self._processes[job.number]
         if code not in fine:
             self._end(job, "failed", last or f"it ended with {code}")

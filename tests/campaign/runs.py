@@ -71,7 +71,8 @@ def campaign(seeds: Iterable[int], place: Path, workers: int) -> Iterator[dict[s
     done = {result["seed"] for result in results(place)}
     wanted = [seed for seed in seeds if seed not in done]
     if path.exists() and not path.read_bytes().endswith(b"\n"):
-        path.open("a").write("\n")  # a line was cut off
+        with path.open("a") as file:
+            file.write("\n")  # a line was cut off
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool, path.open("a", encoding="utf-8") as file:
         for result in pool.map(one, wanted, [place] * len(wanted)):
             file.write(json.dumps(result) + "\n")

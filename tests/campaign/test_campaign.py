@@ -34,6 +34,7 @@ def test_the_same_seed_gives_the_same_scenario(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.long
 def test_most_kinds_of_scenarios_are_drawn(tmp_path: Path) -> None:
     seen = set()
     for seed in range(9000, 9150):
@@ -52,6 +53,7 @@ def test_most_kinds_of_scenarios_are_drawn(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text(
         json.dumps({"seed": 9001, "outcome": "valid", "cpu_s": 1}) + '\n{"seed": 90'

@@ -75,6 +75,7 @@ def wrong(words: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:
     return f"a line of {longest} characters: {said[:300]}" if longest > LONGEST else None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PART))
 def test_every_damage_is_told(part: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = []

@@ -74,6 +74,7 @@ def met(whole: Path, spoil: Callable[[Path], None], words: Callable[[str], list[
         return wrong(words(str(study)), capsys)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_every_damage_is_told(whole: Path, unpainted: None, capsys: pytest.CaptureFixture[str]) -> None:
     found = []
     for number, (name, spoil) in islice(enumerate(study_damages(whole)), 0, None, THIN):
@@ -84,6 +85,7 @@ def test_every_damage_is_told(whole: Path, unpainted: None, capsys: pytest.Captu
     assert found == []
 
 
+@pytest.mark.long
 def test_a_study_goes_on_from_every_damage(
     whole: Path,
     spark: SparkSession,

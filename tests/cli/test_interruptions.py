@@ -45,6 +45,7 @@ api.run = run
 from mobilenet.cli.main import app; app()"""
 
 
+@pytest.mark.long
 def test_a_signal_whose_exception_is_lost_is_not(tmp_path: Path) -> None:
     words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
     words[2] = LOST
@@ -88,6 +89,7 @@ def test_a_partial_directory_is_no_run_even_with_everything_in_it(tmp_path: Path
     assert "never completed" in one_line(mobilenet("show", ".", place=left), 2)
 
 
+@pytest.mark.long
 def test_two_runs_to_one_name(tmp_path: Path) -> None:
     """The other one is alive: its directory is left alone; who is first gets the name."""
     process = begun(place=tmp_path)
@@ -152,6 +154,7 @@ def test_a_full_disk(small_disk: Path) -> None:
     assert everything_below(small_disk) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size_bytes", [100, 1000, 8000])
 def test_a_limit_on_the_size_of_files(size_bytes: int, tmp_path: Path) -> None:
     def limit() -> None:
@@ -170,6 +173,7 @@ def test_a_limit_on_the_size_of_files(size_bytes: int, tmp_path: Path) -> None:
     assert everything_below(tmp_path) == []
 
 
+@pytest.mark.long
 def test_an_output_that_nobody_reads(tmp_path: Path) -> None:
     api.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
     reading, writing = os.pipe()

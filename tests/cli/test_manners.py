@@ -73,6 +73,7 @@ def test_markup_and_escapes_are_only_text(command: str, mine: Path, run: Path, t
     assert done.returncode == 0 and r"[red]x[/blue]\x1b[31m" in done.stdout and "\x1b" not in done.stdout
 
 
+@pytest.mark.long
 def test_a_matplotlibrc_beside_one_changes_no_figure(mine: Path, tmp_path: Path) -> None:
     assert in_a_process("figures", "it", "-o", "plain", place=tmp_path).returncode == 0
     (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nlines.linewidth: 9\nsavefig.dpi: 10\nfont.size: 30\n")

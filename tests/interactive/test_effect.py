@@ -39,6 +39,7 @@ def ended(job: Job) -> Job:
     return job
 
 
+@pytest.mark.long
 def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -> None:
     desk.session.play(29)
     desk.session.do("crash", host="h5")  # later than what is looked at
@@ -58,6 +59,7 @@ def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -
     assert effect_in_words(one, 20, differences(study, one, 28)) in job.text
 
 
+@pytest.mark.long
 def test_an_effect_that_is_not_done_leaves_nothing(desk: Desk) -> None:
     job = desk.jobs.effect(desk.session.scenario, 6, 0, 500)
     end_s = time.monotonic() + 120
@@ -69,6 +71,7 @@ def test_an_effect_that_is_not_done_leaves_nothing(desk: Desk) -> None:
     assert not list(Path("runs").iterdir())
 
 
+@pytest.mark.long
 def test_two_jobs_at_a_time_have_directories_of_their_own(desk: Desk) -> None:
     jobs = [desk.jobs.save(desk.session.scenario, None, (0, "")) for _ in range(2)]
     assert len({job.about for job in jobs}) == 2

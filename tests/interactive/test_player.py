@@ -54,6 +54,7 @@ def test_another_speed_counts_from_now_on() -> None:
     assert after_s - before_s <= 4 * (took_s + PIECES_S)  # not four times the second before as well
 
 
+@pytest.mark.long
 def test_what_the_machine_could_not_keep_up_with_is_let_go() -> None:
     with playing() as player:
         play_ns, stalls = player.session.play_ns, [2.0]

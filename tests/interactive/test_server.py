@@ -33,6 +33,7 @@ def refusal(url: str, **headers: str) -> tuple[int, str]:
     return error.value.code, error.value.read().decode()
 
 
+@pytest.mark.long
 def test_a_session_by_script_is_kept_and_runs_again(served: Server, tmp_path: Path) -> None:
     with Talk(served) as talk:
         assert talk.since() == {"type": "reply", "id": 1, "generation": 0}
@@ -58,6 +59,7 @@ def _interventions(run: mobilenet.Run) -> list[dict[str, Any]]:
     return [one.model_dump() for one in mobilenet.Scenario.load(run.path / "scenario.yaml").interventions]
 
 
+@pytest.mark.long
 def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
     with Talk(served) as talk:
         talk.since()
@@ -82,6 +84,7 @@ def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
     assert all(len(state["deliveries"]["time_ns"]) == state["deliveries"]["count"] for state in whole)
 
 
+@pytest.mark.long
 def test_wires_stations_and_further_hosts_are_told_of(served: Server) -> None:
     with Talk(served) as talk:
         talk.since()
@@ -103,6 +106,7 @@ def test_wires_stations_and_further_hosts_are_told_of(served: Server) -> None:
         ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_two_listeners_see_one_run(served: Server) -> None:
     with Talk(served) as first, Talk(served) as second:
         for talk in (first, second):
@@ -115,6 +119,7 @@ def test_two_listeners_see_one_run(served: Server) -> None:
         assert [one["host"] for one in told["interventions"]] == ["h2"]
 
 
+@pytest.mark.long
 def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served: Server) -> None:
     with Talk(served) as slow, Talk(served) as usual:
         for talk in (slow, usual):
@@ -133,6 +138,7 @@ def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served:
     assert told[0] == told[1]  # nothing is lost on the way
 
 
+@pytest.mark.long
 def test_a_run_waits_for_who_looks_back_until_they_are_done_or_gone(served: Server) -> None:
     with Talk(served) as talk:
         talk.since()
@@ -154,6 +160,7 @@ def test_a_run_waits_for_who_looks_back_until_they_are_done_or_gone(served: Serv
         talk.ask("hold", on=False)
 
 
+@pytest.mark.long
 def test_a_step_is_not_lost_while_somebody_looks_back(tmp_path: Path) -> None:
     served = Server(tmp_path, str(SCENARIOS / "dynamic.yaml"), "--set", "duration_s=60")
     with Talk(served) as talk:
@@ -166,6 +173,7 @@ def test_a_step_is_not_lost_while_somebody_looks_back(tmp_path: Path) -> None:
     assert served.end()[0] == 0
 
 
+@pytest.mark.long
 def test_a_slow_listener_slows_nobody_down(served: Server) -> None:
     with Talk(served) as talk:
         talk.since()
@@ -231,6 +239,7 @@ def test_who_is_far_behind_is_told_all_though_the_run_stands(
     assert told == rows
 
 
+@pytest.mark.long
 def test_many_commands_do_not_put_off_the_next_state(served: Server) -> None:
     with Talk(served) as talk:
         talk.since()
@@ -243,6 +252,7 @@ def test_many_commands_do_not_put_off_the_next_state(served: Server) -> None:
         assert time.monotonic() - begun_s < 2  # 0.25 s; each command put it off by 50 ms
 
 
+@pytest.mark.long
 def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: Server, tmp_path: Path) -> None:
     with Talk(served) as talk:
         talk.since()
@@ -262,6 +272,7 @@ def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: S
     assert sum(len(reply["host"]) for reply in had) > 50
 
 
+@pytest.mark.long
 def test_who_looks_when_time_went_back_begins_anew(served: Server) -> None:
     with Talk(served) as talk:
         talk.since()
@@ -383,6 +394,7 @@ def test_a_flood_of_commands_is_refused_in_one_line(served_to_all: Server) -> No
         assert len(replies) - len(errors) <= 301
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(served: Server, tmp_path: Path) -> None:
     with Talk(served) as talk:
         talk.since()
@@ -399,6 +411,7 @@ def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(served: Server, tmp_pa
     assert again.events[: len(kept.events)].equals(kept.events)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number: int) -> None:
     with Talk(served) as talk:
@@ -409,6 +422,7 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -428,6 +442,7 @@ def test_what_cannot_be_is_said_at_the_start_in_one_line(options: tuple[str, ...
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_who_does_not_read_does_not_hold_up_the_end(served: Server) -> None:
     with Talk(served) as deaf, Talk(served) as talk:
         for one in (deaf, talk):
@@ -441,6 +456,7 @@ def test_who_does_not_read_does_not_hold_up_the_end(served: Server) -> None:
     assert "is in runs/" in out
 
 
+@pytest.mark.long
 def test_a_port_that_is_taken_is_one_line(served_to_all: Server, tmp_path: Path) -> None:
     other = Server(tmp_path, str(FIRST), "--port", str(served_to_all.port))
     _, err = other.process.communicate(timeout=60)

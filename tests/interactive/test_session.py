@@ -99,6 +99,7 @@ def test_an_intervention_after_a_step_comes_after_the_rest_of_its_nanosecond(liv
     the_same(live, tmp_path)
 
 
+@pytest.mark.long
 def test_going_back_and_on_begins_a_branch_and_both_can_be_kept(live: LiveSession, tmp_path: Path) -> None:
     live.play(8)
     live.do("crash", host="h1")
@@ -121,6 +122,7 @@ def test_going_back_and_on_begins_a_branch_and_both_can_be_kept(live: LiveSessio
     assert first.manifest["fingerprint"] != other.manifest["fingerprint"]
 
 
+@pytest.mark.long
 def test_who_goes_back_to_the_time_of_an_intervention_keeps_it(live: LiveSession) -> None:
     live.play(4)
     live.do("crash", host="h1")
@@ -155,6 +157,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_nothing_happens(
     assert (live.now_s, live.fingerprint) == (3, before)
 
 
+@pytest.mark.long
 def test_nothing_can_be_done_when_the_active_part_is_over(live: LiveSession) -> None:
     live.play()
     with pytest.raises(ScenarioError, match="the active part is over at 30 s"):
@@ -175,11 +178,13 @@ def test_code_of_a_scenario_runs_only_where_it_is_allowed() -> None:
         mobilenet.live(ROOT / "own_protocol" / "gossip.yaml")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_random_sessions_repeat_to_the_bit(scenario: str, tmp_path: Path) -> None:
     assert repeats(played(4711, scenario), tmp_path).verdict in ("valid", "unknown")
 
 
+@pytest.mark.long
 def test_interventions_of_the_scenario_happen_in_every_branch(tmp_path: Path) -> None:
     live = mobilenet.live(ROOT / "by_hand.yaml")
     given = live.scenario.interventions
@@ -197,6 +202,7 @@ def test_interventions_of_the_scenario_happen_in_every_branch(tmp_path: Path) ->
     the_same(live, tmp_path / "two")
 
 
+@pytest.mark.long
 def test_whoever_touches_what_went_on_otherwise_begins_a_branch(live: LiveSession) -> None:
     live.play(16)
     live.rewind(8)
@@ -242,6 +248,7 @@ def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
         live.play()
 
 
+@pytest.mark.long
 def test_what_can_be_done_back_then_is_what_can_be_done_there(live: LiveSession, tmp_path: Path) -> None:
     live.play(5)
     live.do("crash", host="h3")

@@ -20,6 +20,7 @@ def flood(*words: str) -> LiveSession:
     return mobilenet.live(ROOT / "programs" / "flood.yaml", 1, changes, allow_code=True)
 
 
+@pytest.mark.long
 def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
     live = flood("--bug")
     try:
@@ -40,6 +41,7 @@ def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
         live.close()
 
 
+@pytest.mark.long
 def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> None:
     """Time went beyond it and back; whoever followed all along, frame by frame, has the same."""
     told = []
@@ -73,6 +75,7 @@ def frame_by_frame(desk: Desk) -> None:
         live.step("frame")
 
 
+@pytest.mark.long
 def test_the_sound_program_stops_nobody() -> None:
     live = flood()
     try:
@@ -83,6 +86,7 @@ def test_the_sound_program_stops_nobody() -> None:
         live.close()
 
 
+@pytest.mark.long
 def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) -> None:
     (tmp_path / "dies.py").write_text(
         "import sys\n"
@@ -114,6 +118,7 @@ def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) ->
         live.close()
 
 
+@pytest.mark.long
 def test_steps_to_violations_go_on_from_one() -> None:
     live = flood("--bug")
     try:

@@ -15,7 +15,7 @@ import mobilenet
 from tests.browser import Page, chromium, required
 from tests.interactive.conftest import Server
 
-pytestmark = pytest.mark.skipif(chromium() is None and not required(), reason="no browser")
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not required(), reason="no browser")]
 APP, LIVE = "Mobilenet.app", "Mobilenet.app.live"
 
 

@@ -15,9 +15,11 @@ MUST = bool(os.environ.get("MOBILENET_REQUIRE_LANGUAGES"))
 
 def those_here(languages: Iterable[str]) -> list[Any]:
     """As parameters of a test."""
-    return [pytest.param(language, marks=_needs(NEEDS.get(language))) for language in languages]
+    return [pytest.param(language, marks=_marks(NEEDS.get(language))) for language in languages]
 
 
-def _needs(command: str | None) -> Any:
-    is_missing = command is not None and shutil.which(command) is None and not MUST
-    return pytest.mark.skipif(is_missing, reason=f"there is no {command} on the PATH")
+def _marks(command: str | None) -> list[Any]:
+    if command is None:
+        return []
+    is_missing = shutil.which(command) is None and not MUST
+    return [pytest.mark.programs, pytest.mark.skipif(is_missing, reason=f"there is no {command} on the PATH")]

@@ -94,6 +94,7 @@ def ran(folder: Path, code: str, **more: float) -> Run:
     return run(answering(folder, code, **more), out=folder / "run", allow_code=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", BAD)
 def test_it_is_one_line(what: str, tmp_path: Path) -> None:
     code, complaint = BAD[what]
@@ -121,6 +122,7 @@ for _ in range(2):  # an answer in pieces, each of them in time
 """
 
 
+@pytest.mark.long
 def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
     """It is told more than a pipe holds, reads that late, and answers late."""
     (tmp_path / "late.py").write_text(
@@ -208,7 +210,7 @@ def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tm
 
 
 WARNED = {
-    "[perl, nofile.pl]": "protocol.command.1: there is no file nofile.pl beside the scenario",
+    "[sh, nofile.sh]": "protocol.command.1: there is no file nofile.sh beside the scenario",
     "[no-such-program]": "protocol.command.0: there is no program no-such-program beside the scenario or on the PATH",
     "[silent.py]": "protocol.command.0: silent.py: it may not be executed; expected chmod +x",
     "{host: [python3, silent.py], station: [sh, x.sh]}": "protocol.command.station.1: there is no file x.sh",
@@ -271,6 +273,7 @@ def test_nobody_escapes(tmp_path: Path) -> None:
     assert nobody_left(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
 def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
     """It is killed in the middle, with SIGKILL."""

@@ -113,6 +113,7 @@ def test_ddmin(culprits: set[int]) -> None:
     assert set(ddmin(range(12), lambda kept: culprits <= set(kept))) == culprits
 
 
+@pytest.mark.long
 def test_shrink_a_program(tmp_path: Path) -> None:
     bug = {"protocol.command": ["python3", "flood.py", "--bug"]}
     done = run(SCENARIOS / "programs" / "flood.yaml", overrides=bug, out=tmp_path / "run", allow_code=True)
@@ -127,6 +128,7 @@ def test_shrink_a_program(tmp_path: Path) -> None:
     assert status == 0 and " 0 messages" not in said
 
 
+@pytest.mark.long
 def test_shrink_a_class(tmp_path: Path) -> None:
     causal = {"protocol.promises": "causal", "duration_s": 20}
     done = run(SCENARIOS / "own_protocol" / "gossip.yaml", overrides=causal, out=tmp_path / "run", allow_code=True)

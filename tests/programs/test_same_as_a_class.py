@@ -41,6 +41,7 @@ def fingerprint(folder: Path, world: str, protocol: dict[str, object]) -> str:
     return str(done.manifest["fingerprint"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("language", those_here(PROGRAMS))
 def test_same_events(language: str, world: str, of_the_class: dict[str, str], samples: Path, tmp_path: Path) -> None:

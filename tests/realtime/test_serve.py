@@ -68,6 +68,7 @@ def port_of(path: Path) -> int:
     return int(json.loads(path.read_text())["protocol"]["port"])
 
 
+@pytest.mark.long
 def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
     done = talked(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
     assert done.verdict == "valid"
@@ -82,6 +83,7 @@ def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
     assert [json.loads(detail) for detail in sent.detail] == [{"bytes": 1, "to": "h1"}] * 5
 
 
+@pytest.mark.long
 def test_the_sample_keeps_its_promise(tmp_path: Path) -> None:
     done = served(SAMPLE, tmp_path / "run", duration_s=3, **{"protocol.port": 17_400, "protocol.own_port": 17_401})
     assert done.verdict != "violated"
@@ -94,12 +96,14 @@ LIES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", ("creation", "duplication"))
 def test_who_lies_is_found_out(broken: str, tmp_path: Path) -> None:
     done = talked(tmp_path, LIES[broken], 2, 3.0, protocol={"promises": "fifo"})
     assert done.verdicts[broken].answer == "violated"
 
 
+@pytest.mark.long
 def test_a_wrong_order_is_found_out(tmp_path: Path) -> None:
     late = TALK.replace("expected = 0", "expected = 0; held = []").replace(
         'say(f"deliver 0 {data.decode()}")', "held.append(data.decode())"
@@ -109,6 +113,7 @@ def test_a_wrong_order_is_found_out(tmp_path: Path) -> None:
     assert done.verdicts["fifo_order"].answer == "violated"
 
 
+@pytest.mark.long
 def test_the_radio_stands_between_them(tmp_path: Path) -> None:
     done = talked(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2})
     assert done.metrics["datagrams"] > 2  # type: ignore[operator]
@@ -127,6 +132,7 @@ def test_a_crash_kills_the_program_and_a_recovery_starts_another(tmp_path: Path)
 OUTAGE = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 1.0, "duration_s": 0.3}]}
 
 
+@pytest.mark.long
 def test_a_new_life_may_count_from_0_again_and_begin_its_log_anew(tmp_path: Path) -> None:
     code = """
 log = open(f"log{me}.txt", "w")
@@ -141,6 +147,7 @@ while True: time.sleep(1)"""
         assert of_h0.message.drop_duplicates().tolist() == [f"h0:{number}" for number in range(6)]
 
 
+@pytest.mark.long
 def test_a_crash_kills_who_has_closed_its_output_too(tmp_path: Path) -> None:
     code = """
 os_close = __import__("os").close; os_close(1)
@@ -192,6 +199,7 @@ while True: time.sleep(1)"""
     assert done.events[done.events.event == "deliver"].message.tolist() == ["h1:0"]
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
     command = serve(path, "--allow-code")
@@ -218,6 +226,7 @@ def test_the_clock_begins_when_the_programs_have_been_started() -> None:
     pace.close()
 
 
+@pytest.mark.long
 def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
     protocol = {"lines": {"broadcast": "sent (?P<number>[0-9]+)", "deliver": "got (?P<sender>.) (?P<number>[0-9]+)"}}
     protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
@@ -249,6 +258,7 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
     assert done.metrics["deliveries"] == 1 and done.metrics["broadcasts"] >= 1  # type: ignore[operator]
 
 
+@pytest.mark.long
 def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
     path = scenario(tmp_path, "while True: time.sleep(1)")
     port = port_of(path)
@@ -274,6 +284,7 @@ while True: time.sleep(1)"""
     assert done.manifest["real_time"]["asked_for_tcp"] == ["h0"] and (tmp_path / "answer").exists()
 
 
+@pytest.mark.long
 def test_without_leave_to_bind_to_the_interface_there_is_a_socket_for_each_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +315,7 @@ def test_a_failure_shows(when: str, tmp_path: Path) -> None:
     assert not _alive(str(tmp_path))
 
 
+@pytest.mark.long
 def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []  # how a program ended, for which one may wait
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
@@ -324,6 +336,7 @@ def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
     assert not _alive(str(tmp_path))
 
 
+@pytest.mark.long
 def test_several_programs_for_one_host_are_noticed(tmp_path: Path) -> None:
     code = """
 another = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -335,6 +348,7 @@ while True: time.sleep(1)"""
     assert done.manifest["real_time"]["claimed_twice"] == ["h0"]
 
 
+@pytest.mark.long
 def test_a_new_life_elsewhere_is_no_second_program(tmp_path: Path) -> None:
     code = "own.close(); own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
     code += "while True: own.sendto(b'me', peers[1 - me]); time.sleep(0.05)"
@@ -371,6 +385,7 @@ def test_a_program_may_end(tmp_path: Path) -> None:
     assert talked(tmp_path, "sys.exit(0)").verdict == "valid"
 
 
+@pytest.mark.long
 def test_who_falls_behind_is_stopped(tmp_path: Path) -> None:
     path = scenario(tmp_path, TALK)
     command = serve(path, "--allow-code", "--hard-limit-ms", "0.1")
@@ -413,6 +428,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_it_is_never_played_again(tmp_path: Path) -> None:
     done = talked(tmp_path, "sys.exit(0)")
     with pytest.raises(

@@ -28,6 +28,7 @@ def close(a: float, b: float) -> bool:
     return a == pytest.approx(b, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.long
 def test_summary_is_the_t_interval_over_runs(finished: Result) -> None:
     table = pd.read_parquet(finished.store.tables / "summary.parquet")
     for configuration in range(len(finished.store.configurations)):

@@ -25,6 +25,8 @@ from mobilenet.studies.tables import tables_of_what_is_there, write_tables
 from mobilenet.studies.task import Batch, Job, perform
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.spark
+
 TABLES = ("summary", "runs", "buffers", "delays")
 EVIL = "from pathlib import Path\nPath('{mark}').write_text('run')\n"
 

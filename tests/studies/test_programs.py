@@ -15,6 +15,8 @@ from mobilenet.studies.spark import local_master
 from mobilenet.studies.study import run_study
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.spark
+
 PROGRAMS = ROOT / "scenarios" / "programs"
 
 

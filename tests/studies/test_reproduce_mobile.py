@@ -175,6 +175,7 @@ def test_step_mean() -> None:
     assert series.step_mean(times, values, 2, 3) == 4.0 and series.step_mean(times, values, 5, 6) == 0.0
 
 
+@pytest.mark.long
 def test_a_small_reproduction_from_runs_to_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it with two short runs each; called again, it runs nothing and says the same."""
     short = (("duration_s", 48.0), ("hosts.count", 14), ("drain_s", 20.0))

@@ -292,6 +292,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, 
     return out, rows, {one["id"]: one for one in found}
 
 
+@pytest.mark.long
 def test_a_real_run(run: tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]]) -> None:
     _, rows, found = run
     (free,) = (one for one in rows if (one["experiment"], one["protocol"]) == (FREE, V))

@@ -40,6 +40,7 @@ def test_what_cannot_be_is_refused_at_once(
     assert done.exit_code == 2 and said in done.output.replace("\n", " ")
 
 
+@pytest.mark.long
 def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
     results, told = tmp_path / "r.jsonl", list[str]()
     prepare(tmp_path, JOBS)
@@ -49,6 +50,7 @@ def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
     assert perform_all(JOBS, 1, told.append, results) == first and told == [f"2 of 2 runs are there: {results}"]
 
 
+@pytest.mark.long
 def test_a_torn_line_counts_for_nothing(tmp_path: Path) -> None:
     results, told = tmp_path / "r.jsonl", list[str]()
     first = perform_all(JOBS, 1, told.append, results)
@@ -87,6 +89,7 @@ def test_what_agrees_with_print(
     assert held_against(mean, half, None) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("paper", ["bundling", "causal"])
 def test_a_reproduction_ends_with_how_much_agrees(paper: str, tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -13,6 +13,8 @@ import pytest
 
 from mobilenet.studies.java_end import children
 
+pytestmark = pytest.mark.spark
+
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-c", "from mobilenet.cli.main import app; app(prog_name='mobilenet')")
 KEPT = "the runs that are done are kept, and the same command goes on\n"
@@ -79,7 +81,7 @@ def test_a_cluster_that_is_killed() -> None:
     javas = [int(pid) for pid in text.split()]
     assert len(javas) == 2
     process.kill()
-    process.wait()
+    process.communicate()
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in javas):
         time.sleep(0.1)

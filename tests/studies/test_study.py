@@ -27,6 +27,8 @@ from mobilenet.studies.task import Batch, Job, perform
 from tests.conftest import REPLICATIONS, ROOT
 from validation.aggregation import build, measure_all, oracle
 
+pytestmark = pytest.mark.spark
+
 MOBILENET = [sys.executable, "-m", "mobilenet"]
 TABLES = ("summary", "runs", "buffers", "delays")
 

@@ -95,6 +95,7 @@ def test_pairs_with_fixed_delays_are_delivered_at_the_same_instants() -> None:
     assert received_plain < received <= delivered == pytest.approx(delivered_plain, rel=1e-12)
 
 
+@pytest.mark.long
 def test_packets_of_p0_are_all_that_it_sent(tmp_path: Path) -> None:
     bundling.reproduce(tmp_path, 8, 8, 1, lambda _: None)
     packets = pd.read_csv(tmp_path / "bundling_packets.csv")
@@ -111,6 +112,7 @@ def test_packets_of_p0_are_all_that_it_sent(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_a_number_of_processes_alone_that_is_larger_than_the_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,7 @@ def test_a_number_of_processes_alone_that_is_larger_than_the_figures(
     assert {row["size"] for row in rows if row["table"] == "6"} == {16}
 
 
+@pytest.mark.long
 def test_counts_of_the_causal_figures(tmp_path: Path) -> None:
     rows = causal.reproduce(tmp_path, 16, 16, 1, lambda _: None)
     spread = pd.read_csv(tmp_path / "causal_distributions.csv")

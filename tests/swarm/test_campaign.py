@@ -26,6 +26,7 @@ ROOT = Path(mobilenet.__file__).parents[1]
 FOUND: tuple[Answer, str] = ("violated", "causal_order: h0:1 overtook h0:0")
 
 
+@pytest.mark.long
 def test_a_few_seeds_of_both_networks_are_valid() -> None:
     results = list(run_campaign(range(40), workers=1))
     assert [result.seed for result in results] == list(range(40))
@@ -34,10 +35,12 @@ def test_a_few_seeds_of_both_networks_are_valid() -> None:
     assert len({result.fingerprint for result in results}) == 40
 
 
+@pytest.mark.long
 def test_workers_change_nothing_not_even_the_order() -> None:
     assert list(run_campaign(range(12), workers=2)) == list(run_campaign(range(12), workers=1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hash_seed", ["0", "1", "2"])
 def test_neither_hash_seed_nor_folder_matters(hash_seed: str, tmp_path: Path) -> None:
     code = (
@@ -132,6 +135,7 @@ def test_another_mac_replaces_the_wireless_part_of_a_scene_and_nothing_else() ->
     assert drawn == {(True, 100), (True, 5), (False, 100), (False, 5)}
 
 
+@pytest.mark.long
 def test_another_model_of_reception_reaches_as_far() -> None:
     drawn = set()
     for seed in range(60):
@@ -145,6 +149,7 @@ def test_another_model_of_reception_reaches_as_far() -> None:
     assert len(drawn) == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("radio", ["acking", "sinr"])
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
 def test_over_another_radio_every_seed_plays_on_it_and_none_is_violated(protocol: str, radio: Radio) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from validation.tracks import peak_mb, write
 
 
+@pytest.mark.long
 def test_memory_of_a_big_file(tmp_path: Path) -> None:
     write(tmp_path / "some.xml", 1)
     write(tmp_path / "big.xml", 20)

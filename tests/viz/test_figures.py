@@ -40,6 +40,7 @@ def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Checked:
     return draw
 
 
+@pytest.mark.long
 def test_of_a_run_of_hosts(run: Path, checked: Checked) -> None:
     notes = {figure.path.stem: figure.note for figure in checked(run)}
     assert all(note.startswith("n = 1 run. ") for note in notes.values())
@@ -62,6 +63,7 @@ def test_of_processes(name: str, checked: Checked, tmp_path: Path) -> None:
         assert ("Nothing waited" in notes["pending"]) == (pending.value.max() == 0)
 
 
+@pytest.mark.long
 def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path) -> None:
     copy = copied(run, tmp_path / "a $run$ of _ours_")
     with edited(copy / "manifest.json") as manifest:
@@ -69,6 +71,7 @@ def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path)
     assert len(checked(copy)) == 9
 
 
+@pytest.mark.long
 def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
     """Figures without places need none; that of the field leaves them out and says so."""
     copy = copied(run, tmp_path / "run")
@@ -88,6 +91,7 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
         assert result.exit_code == 2 and "nowhere on the plane" in result.stderr
 
 
+@pytest.mark.long
 def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) -> None:
     """No change of cell was confirmed: the picture says so."""
     copy = copied(run, tmp_path / "run")
@@ -101,6 +105,7 @@ def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) 
     assert "No change of station was confirmed." in notes["handoffs"]
 
 
+@pytest.mark.long
 def test_figures_for_a_paper(run: Path, tmp_path: Path) -> None:
     """PDF of a given width; titles and captions in a file beside them."""
     words = ["figures", str(run), "-o", str(tmp_path / "out"), "--format", "pdf,png", "--width", "3.5", "--plain"]

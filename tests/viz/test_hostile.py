@@ -54,6 +54,7 @@ def test_the_run_keeps_the_names(run: Path) -> None:
     assert again.manifest["fingerprint"] == manifest["fingerprint"]
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("draw", [maps.draw, report.draw], ids=["map", "report"])
 def test_in_a_browser(run: Path, tmp_path: Path, draw: object) -> None:
     page_file = tmp_path / "page.html"
@@ -109,6 +110,7 @@ def test_on_the_command_line(text: str, tmp_path: Path) -> None:
     assert not (tmp_path / "hit").exists()
 
 
+@pytest.mark.long
 def test_a_folder_that_turns_the_direction_of_writing(tmp_path: Path) -> None:
     done = mobilenet.run(FIRST, out=tmp_path / "of \u202e 'z", overrides=SHORT)
     report.draw(done.path, tmp_path / "report.html")

@@ -17,6 +17,7 @@ SIMULATOR = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "module",
     [

@@ -233,6 +233,7 @@ def test_buffers_are_the_largest_in_each_bin(run: Path) -> None:
             assert ours[s, b] == max(inside + carried, default=0)
 
 
+@pytest.mark.long
 def test_two_thousand_hosts_for_ten_minutes_stay_below_25_mb(tmp_path: Path) -> None:
     run = write_run(tmp_path / "big", hosts=2000, seconds=600)
     size = draw(run, tmp_path / "big.html")

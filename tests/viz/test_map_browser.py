@@ -14,6 +14,8 @@ from tests.browser import NAMES, Page, chromium, required
 from tests.viz.synthetic import write_run
 from tests.viz.test_map_page import hostile, on_earth
 
+pytestmark = pytest.mark.browser
+
 CALM = """
 seed: 1
 duration_s: 20

@@ -18,6 +18,8 @@ from tests.tools import copied, edited
 from tests.viz.test_map_browser import CARD, shown
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 
+pytestmark = pytest.mark.browser
+
 SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), the whole deficiency
     "everybody": np.eye(3),
     "protanopes": np.array(

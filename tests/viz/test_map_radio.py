@@ -141,6 +141,7 @@ def test_by_distance_there_is_nothing_to_show(run: Path) -> None:
     assert document(run)["radio"] is None
 
 
+@pytest.mark.long
 def test_the_figure_of_the_field_draws_walls(powered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
 
@@ -155,6 +156,7 @@ def test_the_figure_of_the_field_draws_walls(powered: Path, tmp_path: Path, monk
     assert drawn == [2] and "Grey: 2 buildings." in notes["field"]
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("with_walls", [True, False])
 def test_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
     if chromium() is None:

@@ -66,6 +66,7 @@ def test_it_asks_for_nothing(report: Path) -> None:
     assert not re.findall(r"(?:src|href)=.{0,10}https?:", outside)
 
 
+@pytest.mark.browser
 def test_in_a_browser_without_a_network(report: Path) -> None:
     with Page(1400, 900) as page:
         page.open(report)
@@ -115,6 +116,7 @@ def test_of_a_study(finished: Result, tmp_path: Path) -> None:
     assert len(re.findall("<img ", (tmp_path / "report.html").read_text())) == 5
 
 
+@pytest.mark.long
 def test_figures_are_the_same_bytes_each_time(run: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

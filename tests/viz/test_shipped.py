@@ -17,6 +17,8 @@ from tests.browser import Page
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 from tests.viz.test_map_browser import pixels, shown
 
+pytestmark = pytest.mark.browser
+
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DONE = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 INSIDE = "document.querySelector('iframe').contentDocument"
@@ -29,6 +31,7 @@ def shipped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return mobilenet.run(SCENARIOS / f"{name}.yaml", out=folder / name, overrides=["duration_s=20", "warmup_s=2"]).path
 
 
+@pytest.mark.long
 def test_the_map(shipped: Path, tmp_path: Path) -> None:
     draw_map(shipped, tmp_path / "map.html")
     with Page(1280, 800) as browser:
@@ -70,6 +73,7 @@ def test_the_map(shipped: Path, tmp_path: Path) -> None:
         assert {url for url in browser.requests if not url.startswith("file://")} == set()
 
 
+@pytest.mark.long
 def test_the_report(shipped: Path, tmp_path: Path) -> None:
     draw_report(shipped, tmp_path / "report.html")
     with Page(1400, 900) as browser:

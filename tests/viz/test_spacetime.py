@@ -56,6 +56,7 @@ def expected(messages: pd.DataFrame, events: pd.DataFrame, host: str, begin: int
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_arrows_are_the_recorded_messages(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "small.yaml"

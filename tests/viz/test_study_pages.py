@@ -125,6 +125,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> LookedAt:
     return set_look
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged(study: Path, damage: str, tmp_path: Path) -> None:
     name, spoil, commands = DAMAGES[damage]
@@ -142,6 +143,7 @@ def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: 
     assert "study.yaml" in refused("figures", study, "-o", tmp_path / "out")
 
 
+@pytest.mark.long
 def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
     """It has no mean, so a finding about it has no pairs; all commands go on from there, again and again."""
     _label(study, "unstable")
@@ -163,6 +165,7 @@ def _label(study: Path, label: str) -> None:
     summary.to_csv(path, index=False)
 
 
+@pytest.mark.long
 def test_figures_mark_what_is_unstable_and_say_so(study: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     _label(study, "unstable")
     compare_study(study)
@@ -191,6 +194,7 @@ def test_every_figure_has_its_title(compared: Path, tmp_path: Path, looked_at: L
         study_figures(compared, tmp_path / name, Look((".svg",), titles=titles))
 
 
+@pytest.mark.long
 def test_what_is_probably_unstable_is_said_beside_the_answer(study: Path, tmp_path: Path) -> None:
     _label(study, "probably unstable")
     compare_study(study)
@@ -214,6 +218,7 @@ def test_what_is_no_directory(command: str, kind: str, tmp_path: Path) -> None:
     assert "no such run directory" in result.stderr.replace("\n", " ")
 
 
+@pytest.mark.long
 def test_figures_can_be_read(compared: Path, tmp_path: Path, looked_at: LookedAt) -> None:
     looked = []
 

@@ -12,6 +12,7 @@ import pytest
 from .saturation import broadcast_collisions, unicast_throughput
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("stations", "rate_mbps", "seconds", "share"),
     [

@@ -43,6 +43,7 @@ def written(place: Path) -> dict[str, int]:
     return {str(path.relative_to(place)): path.stat().st_mtime_ns for path in place.glob("out/*/runs/c*/manifest.json")}
 
 
+@pytest.mark.long
 def test_the_same_worlds_on_another_radio(place: Path) -> None:
     assert positions(place, "disk").equals(positions(place, "shadowing"))
     assert not positions(place, "disk").equals(positions(place, "disk", "c000-r0003"))
@@ -68,6 +69,7 @@ def test_what_is_left_says_the_same_everywhere(place: Path) -> None:
     assert (place / "out" / "robust.svg").stat().st_size > 5_000
 
 
+@pytest.mark.long
 def test_another_radio_runs_only_what_is_missing(place: Path) -> None:
     before = written(place)
     radios = ("--radios", "obstacles,shadowing", "--obstacles", "town.geojson")

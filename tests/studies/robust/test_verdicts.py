@@ -35,6 +35,7 @@ def verdict(*effects: float | None, spread: float = 1.0) -> Claim:
     return claims(found, 0.95)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("effects", "said"),
     [
@@ -57,6 +58,7 @@ def test_an_opposite_direction_that_is_not_significant_flips_nothing() -> None:
     assert verdict(1, -0.1, spread=30).verdict == "inconclusive under r1"
 
 
+@pytest.mark.long
 def test_all_of_the_table_is_one_family() -> None:
     """What is significant alone is not, beside enough other questions."""
     weak = finding(0.02)
