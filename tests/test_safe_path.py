@@ -34,6 +34,8 @@ from tests.interactive.conftest import Server, Talk
 from tests.realtime import own as realtime
 from tests.test_layering import Tree
 
+pytestmark = pytest.mark.long
+
 COMMAND = Path(sys.executable).with_name("mobilenet")
 INSTALLED = packages_distributions()
 NAMES = {*sys.stdlib_module_names, *INSTALLED, "sitecustomize", "usercustomize", "conftest", "viz"}
@@ -151,7 +153,6 @@ def test_modules_of_all_dependencies_are_planted() -> None:
     assert named <= {one.lower().replace("_", "-") for name in NAMES for one in INSTALLED.get(name, ())}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", get_command(app).commands)  # type: ignore[attr-defined]
 def test_no_command_imports_them(name: str, place: Path) -> None:
     for words in CALLS[name]:
@@ -159,7 +160,6 @@ def test_no_command_imports_them(name: str, place: Path) -> None:
             done(place, words)
 
 
-@pytest.mark.long
 def test_bench_measures_in_processes_that_do_not_import_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen(
         [COMMAND, "bench", "--repeat", "1"], cwd=place, env=environment(), stdout=subprocess.PIPE, text=True
@@ -173,7 +173,6 @@ def test_bench_measures_in_processes_that_do_not_import_them(place: Path, monkey
     assert found["states_per_s"] > 0
 
 
-@pytest.mark.long
 def test_no_message_of_the_live_page_imports_them(place: Path) -> None:
     sent: list[str] = []
     with served(place, SCENARIO, "--set", "duration_s=8") as talk:
@@ -273,7 +272,6 @@ def test_python_m_mobilenet_imports_no_dependency_from_the_current_folder(tmp_pa
     assert not (tmp_path / "mark").exists()
 
 
-@pytest.mark.long
 def test_all_processes_of_ours_are_started_so() -> None:
     """A module that names the interpreter, or starts processes in another way, is one of these."""
     tree = Tree(ROOT, "mobilenet", "viz")
@@ -307,7 +305,6 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 PROGRAM = f"{sys.executable} own.py beside_it.py"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
@@ -321,7 +318,6 @@ def test_a_program_imports_the_module_beside_it(words: list[str], beside: Path) 
     assert found.returncode == 0, (found.stdout, found.stderr)
 
 
-@pytest.mark.long
 def test_so_does_one_of_a_live_run_that_is_saved(beside: Path) -> None:
     with served(beside, "scenario.yaml", "--set", "duration_s=4", "--allow-code") as talk:
         talk.ask("since", generation=0, row=0)
@@ -340,7 +336,6 @@ def safe(number: int) -> tuple[bool, str | None]:
     return sys.flags.safe_path, os.environ.get(VARIABLE)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("of_the_user", "within"), [(None, OURS), ("", OURS), ("1", "1"), ("yes", "yes")])
 def test_the_variable_is_as_it_was(of_the_user: str | None, within: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)

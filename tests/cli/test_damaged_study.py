@@ -25,6 +25,8 @@ from .command import FIRST
 from .study_damages import study_damages
 from .test_damaged import wrong
 
+pytestmark = pytest.mark.spark
+
 COMMANDS: tuple[Callable[[str], list[str]], ...] = (
     lambda study: ["compare", study],
     lambda study: ["report", study],
@@ -74,7 +76,6 @@ def met(whole: Path, spoil: Callable[[Path], None], words: Callable[[str], list[
         return wrong(words(str(study)), capsys)  # type: ignore[arg-type]
 
 
-@pytest.mark.long
 def test_every_damage_is_told(whole: Path, unpainted: None, capsys: pytest.CaptureFixture[str]) -> None:
     found = []
     for number, (name, spoil) in islice(enumerate(study_damages(whole)), 0, None, THIN):
@@ -85,7 +86,6 @@ def test_every_damage_is_told(whole: Path, unpainted: None, capsys: pytest.Captu
     assert found == []
 
 
-@pytest.mark.long
 def test_a_study_goes_on_from_every_damage(
     whole: Path,
     spark: SparkSession,

@@ -13,6 +13,8 @@ from mobilenet.studies.configurations import configurations
 from mobilenet.studies.robust.robust import plan
 from tests.cli.command import ROOT, mobilenet, one_line
 
+pytestmark = pytest.mark.spark
+
 STUDY = f"""scenario: {ROOT}/scenarios/first.yaml
 set: {{duration_s: 8, hosts.attachment.hysteresis_m: 2}}
 factors:
@@ -43,7 +45,6 @@ def written(place: Path) -> dict[str, int]:
     return {str(path.relative_to(place)): path.stat().st_mtime_ns for path in place.glob("out/*/runs/c*/manifest.json")}
 
 
-@pytest.mark.long
 def test_the_same_worlds_on_another_radio(place: Path) -> None:
     assert positions(place, "disk").equals(positions(place, "shadowing"))
     assert not positions(place, "disk").equals(positions(place, "disk", "c000-r0003"))
@@ -69,7 +70,6 @@ def test_what_is_left_says_the_same_everywhere(place: Path) -> None:
     assert (place / "out" / "robust.svg").stat().st_size > 5_000
 
 
-@pytest.mark.long
 def test_another_radio_runs_only_what_is_missing(place: Path) -> None:
     before = written(place)
     radios = ("--radios", "obstacles,shadowing", "--obstacles", "town.geojson")
