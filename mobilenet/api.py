@@ -293,7 +293,7 @@ def _require_replaceable(directory: Path) -> None:
             raise RunError(f"{directory}: a symbolic link")
         read_manifest(directory)
     except RunError as error:
-        raise RecordError(f"{error}; --force replaces run directories alone", is_input=True) from None
+        raise RecordError(f"{error}; --force replaces only run directories", is_input=True) from None
 
 
 def free_directory(scenario: AnyScenario, source: Path | None, replace: bool = False) -> Path:

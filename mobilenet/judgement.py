@@ -92,13 +92,13 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         try:
             told = overall(verdicts_of(directory))
             if told != overall(verdicts):
-                notes.append(f"{path} says {told}, which is not what the record says")
+                notes.append(f"{path} says {told}, which contradicts the record")
         except RunError as error:
             notes.append(str(error))
     path = directory / "metrics.json"
     if "violated" in (verdicts["record"].answer, verdicts["conservation"].answer):
         if not path.exists():
-            notes.append(f"{path} is missing, and is not made anew: the record is damaged")
+            notes.append(f"{path} is missing, and cannot be restored because the record is damaged")
         return verdicts, notes
     facts = read_manifest(directory)
     found = metrics(tables["events"], tables["samples"], read_json(directory, "counters.json"), facts)
@@ -109,14 +109,14 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         except RunError as error:
             return verdicts, [*notes, str(error)]
     if own := facts.get("own_metrics"):
-        notes.append(f"{', '.join(own)}: metrics of a plug-in are left as they are, since that would run its code")
+        notes.append(f"{', '.join(own)}: metrics of plug-ins are not computed again, since that would run their code")
         found |= {name: (stored or {}).get(name) for name in own}
     if stored is None:
         notes.append(_made_anew(path, found))
     elif {name: value for name, value in stored.items() if value or name in found} != found:  # versions before wrote
         # 0 or nothing of what a protocol does not have
         differing = next((name for name in found if stored.get(name) != found[name]), "what is in it")
-        notes.append(f"{path}: {differing} is not what the record says; {AGAIN}")
+        notes.append(f"{path}: {differing} contradicts the record; {AGAIN}")
     return verdicts, notes
 
 
@@ -137,12 +137,12 @@ def warnings_told(directory: Path) -> list[str]:
 
 def _made_anew(path: Path, document: dict[str, Any]) -> str:
     if path.is_symlink():
-        return f"{path} is a symbolic link to nothing, and is left as it is"
+        return f"{path} is a dangling symbolic link, and is left unchanged"
     try:
         write_json(path, document)
     except OSError as error:
         return f"{path} was missing, and cannot be written: {error.strerror}"
-    return f"{path} was missing, and is made anew"
+    return f"{path} was missing, and has been restored"
 
 
 def verdict_document(verdicts: dict[str, Verdict], warnings: Sequence[str] = ()) -> dict[str, Any]:

@@ -31,16 +31,16 @@ class Parameters(BaseModel):
 
 
 class ClassInFile(Parameters):
-    """Code of one's own: a class in a file beside the scenario. It runs only where somebody allowed it."""
+    """Code of one's own: a class in a file next to the scenario. It runs only where somebody allowed it."""
 
     model_config = ConfigDict(serialize_by_alias=True)
     reference: str = Field(
         alias="class",
         max_length=200,
         pattern=r"^[^:\\]+\.py:[A-Za-z_]\w*$",
-        description="a class in a file beside the scenario, as patrol.py:Patrol",
+        description="a class in a file next to the scenario, as in patrol.py:Patrol",
     )
-    settings: dict[str, Any] = Field(default={}, description="keys and values that the class's own fields take")
+    settings: dict[str, Any] = Field(default={}, description="values of the class's fields")
 
     @property
     def file(self) -> str:
@@ -111,7 +111,7 @@ class Documented:
 MetricName = Annotated[str, Field(max_length=200, pattern=r"^[^:\\]+\.py:[A-Za-z_]\w*$")]
 OwnMetrics = Annotated[
     tuple[MetricName, ...],
-    Field(description="metrics of one's own: functions in files beside the scenario, as slo.py:deliveries_within_1_s"),
+    Field(description="custom metrics: functions in files next to the scenario, as in slo.py:deliveries_within_1_s"),
 ]
 Metres = Annotated[float, Field(ge=-1_000_000, le=1_000_000)]
 Point = tuple[Metres, Metres]

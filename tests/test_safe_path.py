@@ -1,6 +1,6 @@
 """Nothing is imported from folders of users: every command and every message of the live page, over planted modules.
 
-Model     a module of each name that could be imported lies in the current folder, beside the scenario, and in the
+Model     a module of each name that could be imported lies in the current folder, next to the scenario, and in the
           directories of runs and studies. Each of them leaves a mark when it runs. Tests with `is_marked` show that a
           process without a safe path does leave one
 """

@@ -35,7 +35,7 @@ def exhaust(
 
         for name in names or ():
             if name not in CASES:
-                fail(f"{name}: no such case, there are: {', '.join(CASES)}", Exit.BAD_INPUT)
+                fail(f"{name}: no such case; expected one of {', '.join(CASES)}", Exit.BAD_INPUT)
         chosen = [CASES[name] for name in names or CASES]
         if listing:
             for case in chosen:

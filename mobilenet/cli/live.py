@@ -61,7 +61,7 @@ def live(
             fail(str(error), Exit.BAD_INPUT)
         desk.tell_all = server.tell_all
         say(f"{scenario} is live at\n{server.address}")
-        say("Open that address in a browser of this machine; Ctrl-C ends it")
+        say("Open this URL in a browser on this machine. Press Ctrl-C to end the run")
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         _end_by_signals(desk.player.end)
@@ -131,7 +131,7 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
             say(f"the scenario of branch {branch.number}, with {count}, is in {quoted(directory)}")
             next_scenario = next_scenario if next_scenario != scenario else directory / "scenario.yaml"
     if not left:
-        say("nothing was done to the run that is not kept already")
+        say("all interventions are already saved")
     options = again if next_scenario == scenario else ""
     allow = " --allow-code" if any(session.scenario.code()) else ""
     say(f"Next: mobilenet run {quoted(next_scenario)}{options}{allow}")

@@ -62,19 +62,19 @@ def replay(
             return
         protocol: Any = load_scenario(run / "scenario.yaml").protocol
         if not hasattr(protocol, "answer_within_s"):
-            raise RunError(f"{run}: its protocol is no program in virtual time, and yet there are lines of programs")
+            raise RunError(f"{run}: it has lines of programs, but its protocol is not a program in virtual time")
         words = _found_here(command) if command else _command_of(protocol, node)
         if not allow_code:
             raise ScenarioError(
-                f"{cut(' '.join(words), 200)}: runs a program, with all that you may do on this machine; if you trust"
-                " it, say --allow-code"
+                f"{cut(' '.join(words), 200)}: runs a program with your full permissions; if you trust it, pass"
+                " --allow-code"
             )
         parting = feed(found, words, run, protocol.answer_within_s if within_s is None else within_s)
         if parting is None:
             many = counted(len(told), "answer")
             say(f"{node}, life {life}: {many}, all as recorded. Next: mobilenet show {quoted(run)}")
             return
-        say(f"{node}, life {life}: event {parting.number} of {len(told)} is answered otherwise")
+        say(f"{node}, life {life}: event {parting.number} of {len(told)} has another answer")
         for title, texts in (("told", [parting.told]), ("recorded", parting.recorded), ("now", parting.answered)):
             for text in texts:
                 say(f"  {title:9} {spelled_out(cut(text, LONGEST))}")

@@ -87,7 +87,7 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
             draw(plan.factor, plan.study.confidence, found, fresh / f"robust.{suffix}")
     _print_claims(plan, found)
     for line in without_mean(done):
-        say(f"{line}: what waits at stations and hosts grows to the end, so there is no mean")
+        say(f"{line}: the backlog at stations and hosts grows to the end, so there is no mean")
     say(f"{totals(found)}; {quoted(place / 'robust.md')} has the intervals, robust.csv all numbers")
     if failed:
         fail(f"{counted(len(failed), 'run')} failed; the same command tries again", Exit.UNFINISHED)

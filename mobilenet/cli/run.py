@@ -87,17 +87,18 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
         if (done.path / "lines.parquet").exists() and len(done.lines):
             parting = first_difference(lines_of(done.path)[0], lines_of(again.path)[0])
         if same and parting is None:
-            say("twice: the same events, and the same lines of every program")
+            say("both runs have the same events, and the same lines of every program")
             return
     if parting is None:
         fail(
-            f"{done.path}: not the same when run twice; other events, and no program said anything else", Exit.BAD_INPUT
+            f"{done.path}: two runs of it differ in their events, although all programs wrote the same lines",
+            Exit.BAD_INPUT,
         )
     way = "said" if parting.said else "was told"
     pair = [("nothing more" if text is None else spelled_out(cut(text, 300))) for text in (parting.once, parting.then)]
     fail(
-        f"{parting.node}: not the same when run twice: line {parting.number} that life {parting.life} of it {way} is"
-        f" first {pair[0]}, then {pair[1]}; expected a program that depends on nothing but what it is told",
+        f"{parting.node}: two runs differ: line {parting.number} that life {parting.life} of it {way} is"
+        f" first {pair[0]}, then {pair[1]}; expected a program that depends only on its input",
         Exit.BAD_INPUT,
     )
 
@@ -153,7 +154,11 @@ def _is_repeated(directory: Path, allow_code: bool) -> bool:
 
     with progress(False, "repeating") as update:
         found = difference(directory, update, allow_code)
-    say(f"not what its scenario gives: {found}" if found else "repeated: every row, counter and fact is the same")
+    say(
+        f"a new run of its scenario differs: {found}"
+        if found
+        else "repeated: every row, counter and fact of the record is the same"
+    )
     return found is None
 
 
@@ -195,8 +200,8 @@ def _summary(done: Any) -> str:
     outdated = f"; {interpreted}" if interpreted else ""
     handoffs = f" {counted(m['handoffs'], 'handoff')}," if "handoffs" in m else ""
     return (
-        f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times as fast as"
-        f" time{outdated})\n{counted(m['broadcasts'], 'broadcast')}, {counted(m['deliveries'], 'delivery')}, mean delay"
+        f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times real time"
+        f"{outdated})\n{counted(m['broadcasts'], 'broadcast')}, {counted(m['deliveries'], 'delivery')}, mean delay"
         f" {shown(m['delivery_delay_mean_s'])} s,{handoffs} {counted(m['crashes'], 'crash')},"
         f" collision ratio {shown(m['collision_ratio'])}\nverdict: {done.verdict}"
     )

@@ -89,22 +89,19 @@ def _summary(done: Any) -> str:
         *(
             f"{counted(told[key], 'datagram')} {what}"
             for key, what in (
-                ("datagrams_of_strangers", "came from outside of the hosts' addresses and were dropped"),
-                ("datagrams_for_nobody", "arrived at hosts whose program was not to be found"),
-                ("datagrams_too_long", "were longer than a frame can be"),
+                ("datagrams_of_strangers", "came from addresses outside of the hosts' and were dropped"),
+                ("datagrams_for_nobody", "arrived at hosts whose program could not be found"),
+                ("datagrams_too_long", "were too long for a frame"),
             )
             if told[key]
         ),
+        *(f"{path}: this log never appeared, so its lines are unknown" for path in told["logs_that_never_were"]),
         *(
-            f"{path}: never appeared, so nothing is known of what is said there"
-            for path in told["logs_that_never_were"]
-        ),
-        *(
-            [f"several programs spoke for {', '.join(two)}; expected one for each host, or protocol.own_port"]
+            [f"several programs sent for {', '.join(two)}; expected one for each host, or protocol.own_port"]
             if two
             else []
         ),
-        *([f"asked for TCP, and were refused: {', '.join(told['asked_for_tcp'])}"] if told["asked_for_tcp"] else []),
+        *([f"were refused TCP connections: {', '.join(told['asked_for_tcp'])}"] if told["asked_for_tcp"] else []),
         f"verdict: {done.verdict}",
     ]
     return "\n".join(lines)

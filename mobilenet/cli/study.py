@@ -230,10 +230,10 @@ def keeping_what_is_done() -> Iterator[None]:
     except Exception as error:
         if not is_without_java(error):
             raise
-        reason = "stopped" if was_stopped() else "Spark's Java has ended, as when memory runs out or somebody stops it"
+        reason = "stopped" if was_stopped() else "Spark's Java process has ended, for example because memory ran out"
     else:
         return
-    fail(f"{reason}; the runs that are done are kept, and the same command goes on", Exit.UNFINISHED)
+    fail(f"{reason}; finished runs are kept, and the same command resumes the study", Exit.UNFINISHED)
 
 
 def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
@@ -292,7 +292,7 @@ def _print_study(done: Any) -> None:
     for run in done.violated[:10]:
         say(f"violated: {run}", always=True)
     for configuration in done.unstable:
-        say(f"unstable: {configuration.label}: what waits at stations and hosts grows to the end, so there is no mean")
+        say(f"unstable: {configuration.label}: the backlog at stations and hosts grows to the end, so there is no mean")
     for line in done.doubts:
         say(line)
     if (radio := radio_of_study(done.store.path)) is not None:

@@ -106,7 +106,7 @@ def _require_sense(
     if command is None:
         for option, given in (("--station-command", station_command), ("--promises", promises)):
             if given is not None:
-                fail(f"{option}: is of programs; expected --command, what hosts run, beside it", Exit.BAD_INPUT)
+                fail(f"{option}: applies only to programs; expected --command as well", Exit.BAD_INPUT)
     _require_a_protocol(protocol, allow_code)
     if backbone is not None and protocol != DEFAULT:
         other = protocol if command is None else "a program"
@@ -118,7 +118,7 @@ def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | Non
 
     for option, value in (("--mac", mac), ("--radio", radio)):
         if value is not None and network_of(seed, protocol) == "processes":
-            fail(f"{option} {value.value}: {protocol} plays among processes, which have no radio", Exit.BAD_INPUT)
+            fail(f"{option} {value.value}: {protocol} runs among processes, which have no radio", Exit.BAD_INPUT)
     if mac is Mac.ACKING and radio is Model.SINR:
         fail("--mac acking: only over --radio unit_disk: sinr knows the rates of 802.11", Exit.BAD_INPUT)
 
@@ -163,9 +163,9 @@ def _programs(command: str, station_command: str, promises: str) -> str:
         try:
             words[role] = shlex.split(text)
         except ValueError as error:
-            fail(f"{option} {text}: {error}; expected words as a shell reads them", Exit.BAD_INPUT)
+            fail(f"{option} {text}: {error}; expected a command line in shell syntax", Exit.BAD_INPUT)
         if not words[role]:
-            fail(f"{option}: no word in it; expected a program and its arguments", Exit.BAD_INPUT)
+            fail(f"{option}: is empty; expected a program and its arguments", Exit.BAD_INPUT)
     return json.dumps({"command": words, "promises": promises})
 
 

@@ -154,7 +154,7 @@ def _is_impossible(found: Any, scenario: Path | None, again: str) -> bool:
         return False
     why, helps = impossible
     if scenario is None:
-        say(f"No run can be made of this: {why}")
+        say(f"No scenario can be made from these tracks: {why}")
     say(f"Next: {helps}, then {again}")
     if scenario is not None:
         fail(f"{scenario}: not written: {why}", Exit.BAD_INPUT)
@@ -165,7 +165,7 @@ def _refuse_beside_a_scenario(**options: Any) -> None:
     for name, is_given in options.items():
         if is_given:
             fail(
-                f"--{name.replace('_', '-')} and --radio-of: the scenario says that already; leave one of them out",
+                f"--{name.replace('_', '-')} and --radio-of: the scenario already sets this; leave one of them out",
                 Exit.BAD_INPUT,
             )
 
@@ -353,5 +353,5 @@ def _write_scenario(
     if found.gaps:
         say(
             f"Its hosts go straight through {counted(len(found.gaps), 'gap')} (max_gap_s {tracks['max_gap_s']:g}),"
-            " which table and picture leave out: a run has more host time and may have more handoffs"
+            " which the table and picture leave out: a run has more host time and may have more handoffs"
         )

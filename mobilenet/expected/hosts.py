@@ -142,11 +142,11 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     """Why it may be that nothing is delivered."""
     workload, hosts = scenario.workload, scenario.all_hosts
     if hosts is None:
-        yield "how many broadcasts are expected is known only when the tracks of hosts are read"
+        yield "the number of broadcasts is unknown until the tracks are read"
     if getattr(scenario.hosts.mobility, "area", None) is not None:
-        yield "hosts may walk where no station reaches them (hosts.mobility.area), and deliver nothing there"
+        yield "hosts may walk outside of all coverage (hosts.mobility.area), and then deliver nothing"
     if isinstance(scenario.hosts.mobility, OwnMobility):
-        yield "hosts may walk where no station reaches them (hosts.mobility.class), and deliver nothing there"
+        yield "hosts may walk outside of all coverage (hosts.mobility.class), and then deliver nothing"
     members_s = _members_after_s(scenario)
     if members_s >= scenario.duration_s:
         yield (
@@ -157,7 +157,7 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     if attachment.error_m > attachment.nearer_m and joins_s > attachment.tick_ms / 1000:
         yield (
             f"hosts misjudge their place (hosts.attachment.error_m: {attachment.error_m:g}), so they may change cells"
-            f" at each tick, and need {joins_s:.4g} s to join, so it may be that nothing is delivered"
+            f" at each tick, and need {joins_s:.4g} s to join, so possibly nothing is delivered"
         )
     expected = float(sum(message.at_s >= members_s for message in workload.messages))
     if hosts is not None:
@@ -166,9 +166,9 @@ def _silence(scenario: Scenario) -> Iterator[str]:
         expected *= _share_up(scenario, hosts) * _share_untouched(scenario, hosts) * _share_placed(scenario)
         expected *= _share_joining(scenario, hosts)
     if hosts is not None and expected < FEW_BROADCASTS:
-        yield f"about {expected:.2g} broadcasts are expected from members in all, so it may be that none is delivered"
+        yield f"about {expected:.2g} broadcasts are expected from members in all, so possibly none is delivered"
     if scenario.most_loss == 1:
-        yield "all receptions are lost (loss: 1), so it may be that nothing is delivered"
+        yield "all receptions are lost (loss: 1), so possibly nothing is delivered"
 
 
 def _members_after_s(scenario: Scenario) -> float:

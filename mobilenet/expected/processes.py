@@ -110,4 +110,4 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
         yield f"{scenario.crashes} processes crash, and deliveries are promised below {promises['below_crashes']}"
     sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
     if scenario.crashes >= sources or not scenario.estimated_messages():
-        yield "it may be that no process broadcasts, so that nothing is delivered"
+        yield "possibly no process broadcasts, and nothing is delivered"

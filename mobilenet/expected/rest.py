@@ -89,21 +89,21 @@ def _objections(scenario: Scenario) -> Iterator[str]:
     if wireless.mac != "dcf":
         yield f"wireless.mac is {wireless.mac}, which gives up what is not acknowledged"
     if wireless.model == "sinr":
-        yield "wireless.model is sinr: how often frames are lost between two places has no bound"
+        yield "wireless.model is sinr: the loss rate between two places has no bound"
     elif wireless.disturbs_unsensed:
         yield "frames disturb farther than they are sensed (wireless.interference_range_m)"
     if loss > MOST_LOSS:
         yield f"the random loss is {loss:g}, more than {MOST_LOSS:g}"
     if any(isinstance(one, Interval) for one in scenario.interventions):
-        yield "somebody changes how often hosts broadcast"
+        yield "an intervention changes how often hosts broadcast"
     cuts = [one for one in scenario.interventions if isinstance(one, Cut)]
     if any(one.loses for one in cuts):
-        yield "somebody cuts a link, and what was sent over it is lost"
+        yield "an intervention cuts a link, and messages on it are lost"
     if cuts and (not resends(scenario) or scenario.stations.backbone.kind != "tree"):
-        yield "somebody cuts a link, and others wait for what it holds"
+        yield "an intervention cuts a link, and other nodes wait for the messages on it"
     yield from _suspicions(scenario)
     if scenario.all_hosts is None:
-        yield "how many hosts there are is known only when their tracks are read"
+        yield "the number of hosts is unknown until their tracks are read"
 
 
 def _suspicions(scenario: Scenario) -> Iterator[str]:
@@ -128,7 +128,7 @@ def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
     if wires_s > protocol.handoff_wait_s:
         yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
     if again < FEWEST_RETRANSMISSIONS:
-        yield f"tcp.max_retransmissions is {again}, so connections end without need"
+        yield f"tcp.max_retransmissions is {again}, so connections may end needlessly"
     if protocol.tcp.connect_timeout_s < protocol.tcp.rto_initial_s:
         yield (
             f"tcp.connect_timeout_s is {protocol.tcp.connect_timeout_s:g} s, less than tcp.rto_initial_s,"
@@ -277,7 +277,7 @@ def _talk_on_wires_s(scenario: Scenario, wire: windows.Window) -> float:
 
 def says_nothing_of_rest(protocol: str) -> str:
     """Why nothing is promised of a protocol that is not ours."""
-    return f"{protocol} says nothing of rest"
+    return f"{protocol} promises nothing about rest"
 
 
 def surely_heard_every_s(scenario: Scenario) -> float:

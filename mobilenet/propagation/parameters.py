@@ -48,17 +48,21 @@ class PathLossParameters(Parameters):
         description="log_distance, three_slope: up to 1 m, or up to the first break; mode a: 46.68 unless given",
     )  # fmt: skip
     frequency_ghz: float = Field(
-        default=2.4, ge=0.1, le=100, description="free_space, umi: of the carrier; mode a: 5.15 unless given"
+        default=2.4, ge=0.1, le=100, description="free_space, umi: carrier frequency; mode a: 5.15 unless given"
     )
-    station_height_m: float = Field(default=10.0, ge=1.5, le=100, description="umi: of stations above the street")
-    host_height_m: float = Field(default=1.5, ge=1.5, le=100, description="umi: of hosts above the street")
+    station_height_m: float = Field(
+        default=10.0, ge=1.5, le=100, description="umi: height of stations above the street"
+    )
+    host_height_m: float = Field(default=1.5, ge=1.5, le=100, description="umi: height of hosts above the street")
 
     @model_validator(mode="after")
     def _of_this_model(self) -> PathLossParameters:
         strangers = [name for name in self._foreign() if name in self.model_fields_set]
         if strangers:
             means = " or ".join(model for model, names in ONLY.items() if strangers[0] in names)
-            raise ValueError(f"{strangers[0]}: means nothing with model: {self.model}, only with {means}; leave it out")
+            raise ValueError(
+                f"{strangers[0]}: has no meaning with model: {self.model}, only with {means}; leave it out"
+            )
         return self
 
     @model_validator(mode="after")
@@ -83,7 +87,7 @@ class ShadowingParameters(Parameters):
 
     sigma_db: float = Field(default=7.0, ge=0, le=30, description="standard deviation over places")
     decorrelation_m: float = Field(
-        default=13.0, ge=0.5, le=1000, description="an end that moves so far leaves a correlation of 1/e"
+        default=13.0, ge=0.5, le=1000, description="distance at which the correlation falls to 1/e"
     )
 
 
@@ -92,7 +96,7 @@ class FadingParameters(Parameters):
 
     model: Literal["nakagami"] = Field(default="nakagami", description="the power is gamma distributed")
     m_near: float = Field(default=1.5, ge=0.5, le=100, description="Nakagami's m below near_m; 1: Rayleigh")
-    m_far: float = Field(default=0.75, ge=0.5, le=100, description="and from there on")
+    m_far: float = Field(default=0.75, ge=0.5, le=100, description="Nakagami's m from near_m on")
     near_m: float = Field(default=80.0, ge=0, le=100_000, description="where m_far begins")
 
 
@@ -100,7 +104,7 @@ class ObstaclesParameters(Parameters):
     """Buildings."""
 
     file: str = Field(
-        min_length=1, max_length=1000, description="GeoJSON, or SUMO's poly.xml, of which buildings are read"
+        min_length=1, max_length=1000, description="GeoJSON, or SUMO's poly.xml, from which buildings are read"
     )
-    per_wall_db: float = Field(default=9.0, ge=0, le=100, description="lost at each wall that a link cuts")
-    per_metre_db: float = Field(default=0.4, ge=0, le=100, description="lost on each metre inside a building")
+    per_wall_db: float = Field(default=9.0, ge=0, le=100, description="loss at each wall that a link crosses")
+    per_metre_db: float = Field(default=0.4, ge=0, le=100, description="loss for each metre inside a building")

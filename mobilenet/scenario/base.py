@@ -118,7 +118,7 @@ def files_of_metrics(metrics: Sequence[str], folder: Path) -> Iterator[tuple[str
 
 def require_files(scenario: ScenarioFile, root: Node) -> None:
     absent = [
-        line(root, path, f"there is no file {file.name!r} beside the scenario")
+        line(root, path, f"there is no file {file.name!r} next to the scenario")
         for path, file in scenario.files()
         if not is_file(file)
     ]

@@ -91,7 +91,7 @@ class Datagrams(Parameters):
         default=None, description="what the verifier judges; null: nothing, and metrics of datagrams alone"
     )
     delivers_to_all: bool | None = Field(
-        default=None, description="whether every member is owed every message; null: true if causal"
+        default=None, description="whether every member must receive every message; null: true if causal"
     )
 
     @model_validator(mode="after")

@@ -97,7 +97,7 @@ class CausalReliable(CausalReliableParameters):
 
 
 class OwnBroadcast(ClassInFile):
-    """A broadcast of one's own, in a file beside the scenario; name is not needed where class is given."""
+    """A broadcast of one's own, in a file next to the scenario; name is not needed where class is given."""
 
     name: Literal["own"] = "own"
     order: Literal["none", "fifo", "causal"] | None = Field(
@@ -136,7 +136,7 @@ class ProcessProgram(Program):
     buffers: tuple[str, ...] | None = Field(
         default=None,
         max_length=100,
-        description="what is measured; null: what the programs name in answer to their first start",
+        description="names of the buffers; null: those in the answer to the first start",
     )
 
 

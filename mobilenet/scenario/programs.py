@@ -1,6 +1,6 @@
 """What a scenario says of programs that are its nodes: commands, and what nobody can ask them without running them.
 
-Model     one command for each role. Words that are files beside the scenario go where the scenario goes
+Model     one command for each role. Words that are files next to the scenario go where the scenario goes
 Units     seconds, as the names say
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/programs.md
@@ -52,8 +52,8 @@ def _for_both(value: Any) -> Any:
 class Commands(Parameters):
     """What hosts and stations run: a program and its arguments."""
 
-    host: CommandLine = Field(description="the program of each host, a list of words")
-    station: CommandLine = Field(description="the program of each station, a list of words")
+    host: CommandLine = Field(description="the command of each host, a list of words")
+    station: CommandLine = Field(description="the command of each station, a list of words")
 
 
 CommandsOfHosts = Annotated[Commands, BeforeValidator(_for_both, json_schema_input_type=CommandLine | Commands)]
@@ -65,7 +65,7 @@ def shown(command: tuple[str, ...]) -> str:
 
 
 def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Its words that are files beside the scenario: the dotted path of each, and where the file is."""
+    """Its words that are files next to the scenario: the dotted path of each, and where the file is."""
     for place, word in enumerate(command):
         path = Path(word)
         if not path.is_absolute() and ":" not in word and is_file(folder / path):
@@ -92,16 +92,16 @@ def _warnings(command: tuple[str, ...], key: str, folder: Path) -> Iterator[str]
         if (why := _not_executable(own)) is not None:
             yield f"{key}.0: {first}: {why}"
     elif shutil.which(first) is None:
-        yield f"{key}.0: there is no program {cut(first, 200)} beside the scenario or on the PATH"
+        yield f"{key}.0: there is no program {cut(first, 200)} next to the scenario or on the PATH"
     for place, word in enumerate(others, 1):
         if word.lower().endswith(OF_PROGRAMS) and not word.startswith("-") and not is_file(folder / word):
-            yield f"{key}.{place}: there is no file {cut(word, 200)} beside the scenario"
+            yield f"{key}.{place}: there is no file {cut(word, 200)} next to the scenario"
 
 
 def why_not_started(program: Path) -> str:
     """What would be right, of a first word of a command that could not be started."""
     if not is_file(program):
-        return "expected a program on the PATH, or a file beside the scenario"
+        return "expected a program on the PATH, or a file next to the scenario"
     return _not_executable(program) or SAYS_HOW
 
 
@@ -118,7 +118,10 @@ class Program(Parameters):
     """What scenarios of both kinds say of programs."""
 
     name: Literal["program"] = "program"
-    settings: dict[str, Any] = Field(default={}, description="keys and values that programs are told at their start")
+    settings: dict[str, Any] = Field(default={}, description="values that programs receive at their start")
     answer_within_s: float = Field(
-        default=10.0, ge=0.01, le=86_400, description="wall time for one answer; past it the run ends, exit code 3"
+        default=10.0,
+        ge=0.01,
+        le=86_400,
+        description="wall time limit for an answer; after it the run ends with exit code 3",
     )

@@ -63,22 +63,22 @@ class OwnProtocol(Parameters):
         alias="class",
         max_length=200,
         json_schema_extra={"pattern": f"^({CLASS_OR_OFFER})$"},
-        description="a class in a file beside the scenario, as gossip.py:Gossip, or an installed package's",
+        description="a class in a file next to the scenario, as in gossip.py:Gossip, or an installed package's",
     )
-    settings: dict[str, Any] = Field(default={}, description="keys and values that the protocol's own Settings take")
+    settings: dict[str, Any] = Field(default={}, description="values of the protocol's Settings")
     promises: Promise | None = Field(
         default=None,
         description="what the verifier judges, see docs/verdicts-and-metrics.md; null: what the class declares",
     )
     delivers_to_all: bool | None = Field(
         default=None,
-        description="whether every member is owed every message; null: what the class declares, or true if causal",
+        description="whether every member must receive every message; null: what the class declares, or true if causal",
     )
     buffers: OwnBuffers | None = Field(
-        default=None, description="what is measured of each host and station; null: what their classes name in BUFFERS"
+        default=None, description="names of the buffers of hosts and stations; null: those in BUFFERS of their classes"
     )
     tcp: TcpParameters | None = Field(
-        default=None, description="for a protocol that needs connections, and only for one; null: all defaults"
+        default=None, description="only for protocols that need connections; null: all defaults"
     )
     wired_tcp: TcpParameters | None = WIRED_TCP
 
@@ -100,15 +100,15 @@ class OwnProtocol(Parameters):
 class OwnProgram(Program):
     """Programs of one's own, in any language; the name is not needed where command is given."""
 
-    command: CommandsOfHosts = Field(description="what hosts and stations run; one list of words: both the same")
+    command: CommandsOfHosts = Field(description="command of hosts and stations; one list of words stands for both")
     promises: Promise = Field(
         default="causal", description="what the verifier judges, see docs/verdicts-and-metrics.md"
     )
     delivers_to_all: bool | None = Field(
-        default=None, description="whether every member is owed every message; null: true if causal"
+        default=None, description="whether every member must receive every message; null: true if causal"
     )
     buffers: OwnBuffers | None = Field(
-        default=None, description="what is measured; null: what the programs name in answer to their first start"
+        default=None, description="names of the buffers; null: those in the answer to the first start"
     )
 
     def files(self, folder: Path) -> Iterator[tuple[str, Path]]:

@@ -104,7 +104,7 @@ def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] |
             f" {', '.join(reversed(worse))}"
         )
     return f"wireless.{path}", (
-        f"{_given(wireless, path, sender)} {whose} received up to {reach:.1f} m only: hardly anybody hears anybody;"
+        f"{_given(wireless, path, sender)} {whose} received up to {reach:.1f} m only: hardly any node hears another;"
         f" for {USUAL_M:g} m {advice}"
     )
 

@@ -38,7 +38,7 @@ def objections(
         other = next(key for key in STRANGE_HYSTERESIS.values() if key != strange)
         yield (
             f"hosts.attachment.{strange}",
-            f"means nothing with wireless.model: {wireless.model}; say {other}, and null here or nothing",
+            f"has no meaning with wireless.model: {wireless.model}; say {other}, and null here or nothing",
         )
     if wireless.model == "sinr" and (fault := too_far(wireless)):
         yield fault

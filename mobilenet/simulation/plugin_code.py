@@ -1,6 +1,6 @@
 """Code that does not come with mobilenet: when it may run, how it is read, and whose error it was.
 
-Model     a scenario names it as `file.py:Name`, beside the scenario, or by the name under which an installed package
+Model     a scenario names it as `file.py:Name`, next to the scenario, or by the name under which an installed package
           offers it. It runs only where somebody said so: whoever starts a run from the outside asks `require_allowed`
           first. A file is read and run once for each run, so that two runs share nothing
 Errors    ScenarioError, one line: code that nobody allowed, that cannot be read, or that fails in the middle of a run
@@ -42,8 +42,8 @@ def _require(allow_code: bool, key: str, reference: str) -> None:
     if not allow_code:
         what = "a program" if key == "protocol.command" else "Python code"
         raise ScenarioError(
-            f"{key}: runs {what}, {cut(reference, 200)}, with all that you may do on this"
-            " machine; if you trust it, say --allow-code (allow_code=True in Python)"
+            f"{key}: runs {what}, {cut(reference, 200)} with your full permissions; if"
+            " you trust it, pass --allow-code (allow_code=True in Python)"
         )
 
 

@@ -1,6 +1,6 @@
 """Whether every worker has the programs of a study, before anything starts.
 
-Model     a program beside the scenario travels with it, in the study's folder, which all workers see. Any other is
+Model     a program next to the scenario travels with it, in the study's folder, which all workers see. Any other is
           looked for where a run would: on the PATH of each worker, or at its absolute path. Absolute paths among the
           arguments that exist here have to exist there as well
 Errors    StudyError, one line: a program, and where it is missing

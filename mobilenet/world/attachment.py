@@ -26,16 +26,16 @@ class AttachmentParameters(Parameters):
     """Which station a host talks to: the nearest, within range; with the radio model sinr the strongest."""
 
     hysteresis_m: float | None = Field(
-        default=5.0, ge=0, le=3000, description="unit_disk: how much nearer another station has to be for a handoff"
+        default=5.0, ge=0, le=3000, description="unit_disk: a handoff needs another station that is this much nearer"
     )
     hysteresis_db: float = Field(
-        default=3.0, ge=0, le=100, description="sinr: how much stronger another station has to be for a handoff"
+        default=3.0, ge=0, le=100, description="sinr: a handoff needs another station that is this much stronger"
     )
     error_m: float = Field(
         default=0.0,
         ge=0,
         le=3000,
-        description="standard deviation of the error in each coordinate by which a host judges its place",
+        description="standard deviation of the location error of a host, in each coordinate",
     )
 
     @property
@@ -43,7 +43,9 @@ class AttachmentParameters(Parameters):
         """The hysteresis where distances decide."""
         return 5.0 if self.hysteresis_m is None else self.hysteresis_m
 
-    tick_ms: int = Field(default=100, ge=1, le=60_000, description="how often each host's station is looked for anew")
+    tick_ms: int = Field(
+        default=100, ge=1, le=60_000, description="interval at which the station of each host is determined"
+    )
 
 
 class Attachment:

@@ -37,18 +37,16 @@ class Plan(NamedTuple):
 class ListedChange(Parameters):
     """One host joins or leaves."""
 
-    host: HostName = Field(description="who joins or leaves")
+    host: HostName = Field(description="the host that joins or leaves")
     at_s: float = Field(ge=0, le=1e6, description="when")
-    kind: Kind = Field(
-        description="which of both; alternating for a host, and one whose first is join is not there before"
-    )
+    kind: Kind = Field(description="alternating for each host; a host whose first change is join is absent before it")
 
 
 class ChurnParameters(Parameters):
     """When hosts join and leave while the run goes on."""
 
     leave_rate_per_host_per_min: float = Field(
-        default=0.0, ge=0, le=600, description="mean number of departures in a minute of being a member; exponential"
+        default=0.0, ge=0, le=600, description="mean number of departures per minute of membership; exponential"
     )
     mean_away_s: float = Field(
         default=30.0, gt=0, le=1e6, description="mean time until a host that left joins again; exponential"
@@ -57,7 +55,7 @@ class ChurnParameters(Parameters):
         default=1.0, ge=0, le=1, description="probability that a host is a member at the beginning"
     )
     changes: tuple[ListedChange, ...] = Field(
-        default=(), max_length=100_000, description="a list; the hosts in it join and leave as it says, not at random"
+        default=(), max_length=100_000, description="a list of changes; hosts in it join and leave only as listed"
     )
 
     @model_validator(mode="after")

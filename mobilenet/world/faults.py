@@ -33,11 +33,13 @@ class PaperFaults(Parameters):
     """At regular moments one host of a station's cell, each time for longer."""
 
     schedule: Literal["paper"] = "paper"
-    station: StationName = Field(default="s3", description="one of its hosts crashes each time")
-    first_at_s: float = Field(default=15.0, ge=0, le=1e6, description="when the first one crashes")
-    every_s: float = Field(default=30.0, gt=0, le=1e6, description="from one crash to the next")
-    first_duration_s: float = Field(default=3.0, gt=0, le=1e6, description="how long the first one is down")
-    duration_step_s: float = Field(default=1.0, ge=0, le=1e6, description="each outage is so much longer than the last")
+    station: StationName = Field(default="s3", description="the station of which a host crashes each time")
+    first_at_s: float = Field(default=15.0, ge=0, le=1e6, description="time of the first crash")
+    every_s: float = Field(default=30.0, gt=0, le=1e6, description="time from one crash to the next")
+    first_duration_s: float = Field(default=3.0, gt=0, le=1e6, description="duration of the first outage")
+    duration_step_s: float = Field(
+        default=1.0, ge=0, le=1e6, description="by how much each outage is longer than the one before"
+    )
 
 
 class Fault(Parameters):
@@ -53,7 +55,7 @@ class ExplicitFaults(Parameters):
 
     schedule: Literal["explicit"] = "explicit"
     outages: tuple[Fault, ...] = Field(
-        max_length=100_000, description="who crashes, when and for how long; a host is down once at a time"
+        max_length=100_000, description="which hosts crash, when and for how long; the outages of a host do not overlap"
     )
 
     @model_validator(mode="after")
@@ -70,8 +72,8 @@ class RandomFaults(Parameters):
     """Each host after an exponential time up, for an exponential time."""
 
     schedule: Literal["random"] = "random"
-    rate_per_host_per_min: float = Field(gt=0, le=600, description="mean number of crashes in a minute of being up")
-    mean_duration_s: float = Field(gt=0, le=1e6, description="mean time that a host is down; exponential")
+    rate_per_host_per_min: float = Field(gt=0, le=600, description="mean number of crashes per minute of uptime")
+    mean_duration_s: float = Field(gt=0, le=1e6, description="mean duration of an outage; exponential")
 
 
 Faults = PaperFaults | ExplicitFaults | RandomFaults

@@ -37,14 +37,14 @@ class GaussMarkov(Parameters):
 
     model: Literal["gauss_markov"] = "gauss_markov"
     speed_mps: float = Field(
-        gt=0, le=1000, description="mean; the speed itself is Rayleigh distributed, at most five times this"
+        gt=0, le=1000, description="mean speed; the speed is Rayleigh distributed, at most five times the mean"
     )
     alpha: float = Field(default=0.75, ge=0, lt=1, description="memory of one step: 0 none, nearly 1 straight on")
     step_s: float = Field(
         default=1.0, ge=0.01, le=3600, description="how long a velocity lasts until the next is drawn"
     )
     area: AreaParameters | None = Field(
-        default=None, description="where hosts are; null: the ground that the stations cover"
+        default=None, description="where hosts are; null: the area that the stations cover"
     )
 
     @property

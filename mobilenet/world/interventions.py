@@ -37,7 +37,7 @@ class Drag(_AtATime):
 
     do: Literal["drag"] = Field(description="what happens")
     host: HostName = Field(description="which host")
-    to_m: tuple[float, float] = Field(description="where it is put, [x, y]")
+    to_m: tuple[float, float] = Field(description="the new place of the host, [x, y]")
 
 
 class Loss(_AtATime):
@@ -70,7 +70,7 @@ class Cut(_OfLink):
     do: Literal["cut"] = Field(description="what happens")
     loses: bool = Field(
         default=False,
-        description="what is sent over it, and is on the wire, is lost; protocols do not allow for that",
+        description="whether messages on the wire are lost; protocols do not expect that",
     )
 
 

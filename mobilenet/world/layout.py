@@ -52,7 +52,7 @@ class FileLayout(Parameters):
 
     shape: Literal["csv"] = "csv"
     file: str = Field(
-        min_length=1, description="a table with the columns x_m, y_m or lon, lat and, if liked, name; or OpenCelliD's"
+        min_length=1, description="a table with the columns x_m, y_m or lon, lat and, optionally, name; or OpenCelliD's"
     )
 
 

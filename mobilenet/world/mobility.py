@@ -48,7 +48,7 @@ class Static(Parameters):
 
     model: Literal["static"] = "static"
     area: AreaParameters | None = Field(
-        default=None, description="where hosts are; null: the ground that the stations cover"
+        default=None, description="where hosts are; null: the area that the stations cover"
     )
 
     @property
@@ -60,12 +60,14 @@ class Static(Parameters):
 
 
 class OwnMobility(ClassInFile):
-    """A mobility model of one's own, in a file beside the scenario; not needed where class is given."""
+    """A mobility model of one's own, in a file next to the scenario; not needed where class is given."""
 
     model: Literal["own"] = "own"
-    speed_limit_mps: float = Field(ge=0, le=1000, description="nobody walks faster; a host that does ends the run")
+    speed_limit_mps: float = Field(
+        ge=0, le=1000, description="upper bound of the speed; a host that exceeds it ends the run"
+    )
     area: AreaParameters | None = Field(
-        default=None, description="the ground that the model is given; null: what the stations cover"
+        default=None, description="the area given to the model; null: the area that the stations cover"
     )
 
 
@@ -80,9 +82,9 @@ class HostsParameters(Parameters):
     """How many hosts there are, how they move, and which station they talk to."""
 
     count: int | None = Field(
-        default=None, ge=0, le=MOST_HOSTS, description="how many; must be given unless they come from a file"
+        default=None, ge=0, le=MOST_HOSTS, description="number of hosts; required unless they come from a file"
     )
-    mobility: Mobility = Field(description="how all of them move")
+    mobility: Mobility = Field(description="how hosts move")
     attachment: AttachmentParameters = AttachmentParameters()
 
     @model_validator(mode="after")

@@ -33,16 +33,16 @@ class RandomWaypoint(Parameters):
 
     model: Literal["random_waypoint"] = "random_waypoint"
     speed_mps: Annotated[Range, Within(0.001, 1000, times=1000)] = Field(
-        description="[lowest, highest], uniform between the two, anew for each leg; one number: always that"
+        description="[lowest, highest], drawn uniformly for each leg; one number: constant"
     )
     pause_s: Annotated[Range, Within(0, 1_000_000, ("shortest", "longest"))] = Field(
-        default=(0.0, 0.0), description="[shortest, longest] at each waypoint, uniform; one number: always that"
+        default=(0.0, 0.0), description="[shortest, longest], drawn uniformly at each waypoint; one number: constant"
     )
     area: AreaParameters | None = Field(
-        default=None, description="where hosts are; null: the ground that the stations cover"
+        default=None, description="where hosts are; null: the area that the stations cover"
     )
     start: Literal["steady_state", "uniform"] = Field(
-        default="steady_state", description="uniform: hosts start anywhere alike, and gather in the middle later"
+        default="steady_state", description="uniform: hosts start uniformly, and gather in the middle later"
     )
 
     @property

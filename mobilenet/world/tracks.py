@@ -37,11 +37,11 @@ class Tracks(Parameters):
     model: Literal["tracks"] = "tracks"
     file: str = Field(
         min_length=1,
-        description="a table with t, id, x, y or t, id, lon, lat, or another format; packed by gzip or not",
+        description="a table with t, id, x, y or t, id, lon, lat, or another format; gzip is recognised",
     )
-    format: Format = Field(default="auto", description="auto: by what is in the file")
-    coordinates: Coordinates = Field(default="auto", description="auto: as the format or the titles of the columns say")
-    start_s: float = Field(default=0.0, ge=0, le=1e9, description="the file's time at which the run begins")
+    format: Format = Field(default="auto", description="auto: by the content of the file")
+    coordinates: Coordinates = Field(default="auto", description="auto: by the format or the column titles")
+    start_s: float = Field(default=0.0, ge=0, le=1e9, description="time in the file at which the run begins")
     end_s: float | None = Field(
         default=None,
         gt=0,
@@ -49,27 +49,27 @@ class Tracks(Parameters):
         description="time in the file at which all tracks end at the latest, after start_s; null: where they end",
     )
     max_hosts: int | None = Field(
-        default=None, ge=1, le=100_000, description="only the first so many tracks that are usable; null: all"
+        default=None, ge=1, le=100_000, description="use only this many usable tracks, the first ones; null: all"
     )
     random_start_s: float = Field(
         default=0.0,
         ge=0,
         le=1e9,
-        description="the run begins at a random time of the file, at most so long after start_s; drawn from the seed",
+        description="the run begins at a random time of the file, at most this long after start_s; drawn from the seed",
     )
     random_hosts: int | None = Field(
-        default=None, ge=1, le=100_000, description="so many of the usable tracks, drawn from the seed; null: all"
+        default=None, ge=1, le=100_000, description="use this many of the usable tracks, drawn from the seed; null: all"
     )
     random_share: float | None = Field(
         default=None, gt=0, lt=1, description="keep each usable track with this probability, by the seed; null: all"
     )
     leave_before_end_s: float = Field(
-        default=5.0, gt=0, le=3600, description="a host asks to leave so long before its track ends"
+        default=5.0, gt=0, le=3600, description="a host asks to leave this long before its track ends"
     )
     max_gap_s: float = Field(
-        default=10.0, gt=0, le=1e6, description="a track that is silent for longer is refused; waypoints may be"
+        default=10.0, gt=0, le=1e6, description="a track with a longer gap is refused; waypoints may have gaps"
     )
-    max_speed_mps: float = Field(default=150.0, gt=0, le=1e6, description="a track that is faster is refused")
+    max_speed_mps: float = Field(default=150.0, gt=0, le=1e6, description="a faster track is refused")
 
     @model_validator(mode="after")
     def _ordered(self) -> Tracks:

@@ -30,17 +30,19 @@ class WorkloadParameters(Parameters):
 
     arrivals: Literal["exponential", "periodic", "explicit", "none"] = Field(
         default="exponential",
-        description="a host's intervals are exponential, or equal with a random phase; or as listed; or nobody does",
+        description="intervals of a host: exponential, equal with a random phase, as listed, or none",
     )
     interval_s: float | None = Field(
         default=None,
         ge=0.001,
         le=1e6,
-        description="mean time between a host's broadcasts; must be given if exponential or periodic",
+        description="mean time between broadcasts of a host; required if exponential or periodic",
     )
-    payload_bytes: int = Field(default=100, ge=0, le=1400, description="of each message; it fits into one frame")
+    payload_bytes: int = Field(
+        default=100, ge=0, le=1400, description="payload of each message; it must fit into one frame"
+    )
     messages: tuple[ListedMessage, ...] = Field(
-        default=(), max_length=1_000_000, description="who broadcasts when, for arrivals: explicit alone"
+        default=(), max_length=1_000_000, description="which host broadcasts when; only for arrivals: explicit"
     )
 
     @model_validator(mode="after")

@@ -418,7 +418,7 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
         talk.ask("play", speed=2)
         code, out, _ = served.end(number)
     assert code == 0
-    assert "nothing was done to the run that is not kept already" in out
+    assert "all interventions are already saved" in out
     assert list(tmp_path.iterdir()) == []
 
 

@@ -210,8 +210,8 @@ def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tm
 
 
 WARNED = {
-    "[sh, nofile.sh]": "protocol.command.1: there is no file nofile.sh beside the scenario",
-    "[no-such-program]": "protocol.command.0: there is no program no-such-program beside the scenario or on the PATH",
+    "[sh, nofile.sh]": "protocol.command.1: there is no file nofile.sh next to the scenario",
+    "[no-such-program]": "protocol.command.0: there is no program no-such-program next to the scenario or on the PATH",
     "[silent.py]": "protocol.command.0: silent.py: it may not be executed; expected chmod +x",
     "{host: [python3, silent.py], station: [sh, x.sh]}": "protocol.command.station.1: there is no file x.sh",
 }
@@ -225,7 +225,9 @@ def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) 
     assert found.startswith(WARNED[words])
     processes = tmp_path / "processes.yaml"
     processes.write_text("processes: 4\nprotocol: {command: [python3, nofile.py]}\n")
-    assert load_scenario(processes).warnings() == ["protocol.command.1: there is no file nofile.py beside the scenario"]
+    assert load_scenario(processes).warnings() == [
+        "protocol.command.1: there is no file nofile.py next to the scenario"
+    ]
 
 
 def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
@@ -244,7 +246,9 @@ def test_a_run_that_is_never_at_rest_is_no_violation_and_says_so(tmp_path: Path)
 
 
 def test_programs_want_consent(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"protocol.command: runs a program, .*; if you trust it, say --allow-code"):
+    with pytest.raises(
+        ScenarioError, match=r"protocol.command: runs a program, .*; if you trust it, pass --allow-code"
+    ):
         run(answering(tmp_path, ""), out=tmp_path / "run")
 
 

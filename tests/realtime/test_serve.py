@@ -60,7 +60,7 @@ def talked(folder: Path, code: str, hosts: int = 2, duration_s: float = 1.0, **m
 
 
 def serve(path: Path, *more: str) -> list[str]:
-    """The command, which writes a run beside the scenario."""
+    """The command, which writes a run next to the scenario."""
     return [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(path.parent / "run"), *more]
 
 
@@ -269,7 +269,7 @@ def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
                 stranger.sendto(b"hello", (where, port))
             time.sleep(0.05)
         out = serving.communicate()[0]
-    assert "came from outside of the hosts' addresses and were dropped" in out, out
+    assert "came from addresses outside of the hosts' and were dropped" in out, out
     assert Run(tmp_path / "run").metrics["datagrams"] == 0
 
 
@@ -449,7 +449,7 @@ def test_real_time_is_asked_for(tmp_path: Path) -> None:
         run(scenario(tmp_path, TALK), out=tmp_path / "run", allow_code=True)
     with pytest.raises(ScenarioError, match=r"mobile_causal runs in virtual time, with mobilenet run; expected datagr"):
         run(SAMPLE.parents[1] / "first.yaml", out=tmp_path / "run", real_time=RealTime())
-    with pytest.raises(ScenarioError, match="say --allow-code"):
+    with pytest.raises(ScenarioError, match="pass --allow-code"):
         run(scenario(tmp_path, TALK), out=tmp_path / "run", real_time=RealTime())
 
 

@@ -45,7 +45,7 @@ def test_code_runs_only_where_somebody_allowed_it(example: str, reach: Callable[
         text = file.read_text(encoding="utf-8").replace('"""\n\n', f'"""\n\n{mark}', 1)
         (tmp_path / file.name).write_text(text, encoding="utf-8")
     scenario = load_scenario(tmp_path / f"{Path(example).name}.yaml")
-    with pytest.raises(ScenarioError, match=r"runs Python code.*if you trust it, say --allow-code"):
+    with pytest.raises(ScenarioError, match=r"runs Python code.*if you trust it, pass --allow-code"):
         reach(scenario)
     assert not (tmp_path / "ran").exists()
 

@@ -34,11 +34,11 @@ def scene(*radio: str) -> Scenario:
     [
         (
             ["tx_dbm=-50"],
-            "wireless.tx_dbm: at -50 dBm hosts and stations are received up to 0.0 m only: hardly anybody",
+            "wireless.tx_dbm: at -50 dBm hosts and stations are received up to 0.0 m only: hardly any node",
         ),
         (
             ["tx_dbm=-20"],
-            "wireless.tx_dbm: at -20 dBm hosts and stations are received up to 5.4 m only: hardly anybody",
+            "wireless.tx_dbm: at -20 dBm hosts and stations are received up to 5.4 m only: hardly any node",
         ),
         (["station_tx_dbm=-30"], "wireless.station_tx_dbm: at -30 dBm stations are received up to 2.5 m only"),
         (["tx_dbm=-30", "station_tx_dbm=20"], "wireless.tx_dbm: at -30 dBm hosts are received up to 2.5 m only"),
@@ -70,7 +70,7 @@ def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> N
 )  # fmt: skip
 def test_what_binds_is_told_and_what_is_advised_helps(radio: list[str], begin: str, advice: dict[str, str]) -> None:
     (warning,) = warnings(scene(*radio))
-    assert warning.startswith(f"wireless.{begin}") and "hardly anybody hears anybody; for 100 m it takes" in warning
+    assert warning.startswith(f"wireless.{begin}") and "hardly any node hears another; for 100 m it takes" in warning
     for key, value in advice.items():
         assert value in warning
         mended = [each for each in radio if not each.startswith(key.partition(".")[0])]

@@ -181,7 +181,7 @@ def test_keys_of_the_other_mac_are_refused_in_files(mac: str, key: str) -> None:
     """The default value is no excuse."""
     (other,) = set(ONLY) - {mac}
     text = TEXT.replace("  range_m: 120", f"  range_m: 120\n  mac: {other}\n  {key}: {a_value(key)}")
-    assert refusal(text) == f"a.yaml:10: wireless.{key}: means nothing with mac: {other}; leave it out"
+    assert refusal(text) == f"a.yaml:10: wireless.{key}: has no meaning with mac: {other}; leave it out"
     Scenario.from_text(text.replace(f"mac: {other}", f"mac: {mac}"))
 
 
@@ -192,7 +192,7 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
     override = f"wireless.{key}={a_value(key)}"
     assert (
         refusal(text[other], override)
-        == f"--set {override}: wireless.{key}: means nothing with mac: {other}; leave it out"
+        == f"--set {override}: wireless.{key}: has no meaning with mac: {other}; leave it out"
     )
     Scenario.from_text(text[mac], [override])
 
@@ -203,17 +203,17 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
         (
             TEXT.replace("  range_m: 120", "  mode: b"),
             ["wireless.mac=acking"],
-            "a.yaml:8: wireless.mode: means nothing with mac: acking; leave it out",
+            "a.yaml:8: wireless.mode: has no meaning with mac: acking; leave it out",
         ),
         (
             ACKING.replace("  range_m: 120", "  full_duplex: false"),
             ["wireless.mac=dcf"],
-            "a.yaml:8: wireless.full_duplex: means nothing with mac: dcf; leave it out",
+            "a.yaml:8: wireless.full_duplex: has no meaning with mac: dcf; leave it out",
         ),
         (
             TEXT,
             ["wireless={mac: acking, eifs: true}"],
-            "--set wireless={mac: acking, eifs: true}: wireless.eifs: means nothing with mac: acking; leave it out",
+            "--set wireless={mac: acking, eifs: true}: wireless.eifs: has no meaning with mac: acking; leave it out",
         ),
         (
             TEXT,
@@ -428,14 +428,14 @@ def test_a_radio_that_receives_by_power() -> None:
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (["wireless.tx_dbm=10"], "wireless.tx_dbm: means nothing with model: unit_disk; leave it out, or"),
+        (["wireless.tx_dbm=10"], "wireless.tx_dbm: has no meaning with model: unit_disk; leave it out, or"),
         (
             ["wireless={model: sinr, range_m: 100}"],
-            "range_m: means nothing with model: sinr; leave it out; tx_dbm and path_loss say how far it is heard",
+            "range_m: has no meaning with model: sinr; leave it out; tx_dbm and path_loss determine the range",
         ),
-        (["wireless={model: sinr, mac: acking}"], "mac: acking sends at no rate of 802.11"),
-        (["wireless={model: sinr}", "hosts.attachment={hysteresis_m: 5}"], "hysteresis_m: means nothing with"),
-        (["hosts.attachment={hysteresis_db: 5}"], "hosts.attachment.hysteresis_db: means nothing"),
+        (["wireless={model: sinr, mac: acking}"], "mac: acking does not use the rates of 802.11"),
+        (["wireless={model: sinr}", "hosts.attachment={hysteresis_m: 5}"], "hysteresis_m: has no meaning with"),
+        (["hosts.attachment={hysteresis_db: 5}"], "hosts.attachment.hysteresis_db: has no meaning"),
     ],
 )  # fmt: skip
 def test_keys_of_another_model_of_reception(overrides: list[str], expected: str) -> None:

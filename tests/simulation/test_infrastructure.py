@@ -290,4 +290,4 @@ def test_most_runs_warn_of_nothing(tmp_path: Path) -> None:
     facts = manifest_of(scenario(HELD), played(HELD), 1.0, "")
     assert facts["promises"]["rest_within_s"] is not None
     facts = manifest_of(scenario(LOST), played(LOST), 1.0, "")
-    assert facts["promises"]["no_rest_because"] == "somebody cuts a link, and what was sent over it is lost"
+    assert facts["promises"]["no_rest_because"] == "an intervention cuts a link, and messages on it are lost"

@@ -33,7 +33,7 @@ def a_study(folder: Path, command: str, scenario: str = "flood.yaml") -> Path:
 
 def test_it_runs_as_any_other(tmp_path: Path) -> None:
     study = a_study(tmp_path, f"[{sys.executable}, flood.py]")
-    with pytest.raises(ScenarioError, match="say --allow-code"):
+    with pytest.raises(ScenarioError, match="pass --allow-code"):
         run_study(study, tmp_path / "out", local_master(2), lambda standing: None)
     result = run_study(study, tmp_path / "out", local_master(2), lambda standing: None, allow_code=True)
     assert (result.done, result.failed, result.violated) == (4, [], [])

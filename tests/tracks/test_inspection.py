@@ -78,10 +78,10 @@ def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
     [
         (
             ("--stations", "sites.csv"),
-            "--stations and --radio-of: the scenario says that already; leave one of them out",
+            "--stations and --radio-of: the scenario already sets this; leave one of them out",
         ),
-        (("--range-m", "50"), "--range-m and --radio-of: the scenario says that already"),
-        (("--scenario", "own.yaml"), "--scenario and --radio-of: the scenario says that already"),
+        (("--range-m", "50"), "--range-m and --radio-of: the scenario already sets this"),
+        (("--scenario", "own.yaml"), "--scenario and --radio-of: the scenario already sets this"),
         (("--origin", "13,52"), "--origin and --radio-of: "),
         ((), "--radio-of: "),
     ],
@@ -327,7 +327,8 @@ def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> Non
     done = mobilenet("inspect-tracks", "a.csv", place=tmp_path)
     assert (
         done.returncode == 0
-        and "\nNo run can be made of this: no host is there for more than 5 s, each has one sample\n" in done.stdout
+        and "\nNo scenario can be made from these tracks: no host is there for more than 5 s, each has one sample\n"
+        in done.stdout
     ), done
     assert done.stdout.endswith("\nNext: give all samples of a host the same id, then mobilenet inspect-tracks a.csv\n")
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
@@ -364,7 +365,9 @@ def test_what_is_said_of_gaps_and_of_two_pairs_of_coordinates(tmp_path: Path) ->
         "\nCoordinates: x and y are taken, as metres; its lon and lat are not looked at (--coordinates lonlat takes"
         " them)\n" in done.stdout
     ), done
-    assert "\nIts hosts go straight through 1 gap (max_gap_s 99), which table and picture leave out: " in done.stdout
+    assert (
+        "\nIts hosts go straight through 1 gap (max_gap_s 99), which the table and picture leave out: " in done.stdout
+    )
     done = mobilenet("inspect-tracks", "a.csv", "--coordinates", "lonlat", "--range-m", "50", place=tmp_path)
     assert "\nCoordinates: lon and lat are taken, as asked" in done.stdout
     assert done.stdout.endswith(

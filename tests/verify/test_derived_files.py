@@ -53,7 +53,7 @@ def test_verify_makes_them_anew_as_they_were(names: tuple[str, ...], run: Path) 
     for name in names:
         (run / name).unlink()
     code, said = command("verify", run)
-    assert code == 0 and [f"{run / name} was missing, and is made anew" in said for name in DERIVED_FILES] == [
+    assert code == 0 and [f"{run / name} was missing, and has been restored" in said for name in DERIVED_FILES] == [
         n in names for n in DERIVED_FILES
     ]
     assert {name: json.loads((run / name).read_text()) for name in DERIVED_FILES} == before
@@ -64,7 +64,7 @@ def test_verify_leaves_alone_what_is_there_and_says_where_it_is_wrong(run: Path)
     text = (run / "verdict.json").read_text().replace('"valid"', '"violated"')
     (run / "verdict.json").write_text(text)
     code, said = command("verify", run)
-    assert code == 0 and f"{run / 'verdict.json'} says violated, which is not what the record says" in said
+    assert code == 0 and f"{run / 'verdict.json'} says violated, which contradicts the record" in said
     assert (run / "verdict.json").read_text() == text
 
 
@@ -97,9 +97,9 @@ def test_a_damaged_record_is_not_measured(damage: Damage, run: Path) -> None:
     for name in DERIVED_FILES:
         (copy.path / name).unlink()
     code, said = command("verify", copy.path)
-    assert code == 1 and "verdict.json was missing, and is made anew" in said
+    assert code == 1 and "verdict.json was missing, and has been restored" in said
     assert json.loads((copy.path / "verdict.json").read_text())["verdict"] == "violated"
-    assert not (copy.path / "metrics.json").exists() and "is not made anew" in said
+    assert not (copy.path / "metrics.json").exists() and "cannot be restored" in said
 
 
 def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_edited_metrics_are_told(whole: Path, tmp_path: Path) -> None:
     told = json.loads((path / "metrics.json").read_text())
     (path / "metrics.json").write_text(json.dumps(told | {"delivery_delay_mean_s": 1e-9}))
     _, notes = judge_anew(path)
-    assert len(notes) == 1 and "delivery_delay_mean_s is not what the record says" in notes[0]
+    assert len(notes) == 1 and "delivery_delay_mean_s contradicts the record" in notes[0]
 
 
 def test_samples_of_a_whole_kind_cannot_be_left_out(whole: Path, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_the_command_calls_it_violated(whole: Path, tmp_path: Path) -> None:
     copy.save()
     assert overall(verify_run(copy.path)) == "valid"
     told = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat"])
-    assert told.exit_code == 1 and "not what its scenario gives: messages: row" in told.output
+    assert told.exit_code == 1 and "a new run of its scenario differs: messages: row" in told.output
 
 
 def test_a_run_of_processes_is_repeated(tmp_path: Path) -> None:

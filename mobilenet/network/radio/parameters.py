@@ -38,80 +38,94 @@ OF_MODEL = {
     ),
 }  # fmt: skip
 INSTEAD = {
-    "range_m": "tx_dbm and path_loss say how far it is heard",
-    "interference_range_m": "interference is what arrives",
-    "detection_range_m": "preamble_rssi_dbm and ed_threshold_dbm say what is sensed",
+    "range_m": "tx_dbm and path_loss determine the range",
+    "interference_range_m": "interference is the power that arrives",
+    "detection_range_m": "preamble_rssi_dbm and ed_threshold_dbm determine what is sensed",
 }
 FARTHEST_M = 3000
 BANDS: dict[str, dict[str, float]] = {"a": {"reference_loss_db": 46.68, "frequency_ghz": 5.15}}
-"""What modes at 5 GHz have instead of the path loss's own defaults, which are those of 2.4 GHz."""
+"""Defaults of the path loss for modes at 5 GHz; the others are those of 2.4 GHz."""
 
 
 class WirelessParameters(Parameters):
     mac: Literal["dcf", "acking"] = Field(
         default="dcf",
-        description="802.11's CSMA/CA, or INET's AckingMac, which sends without listening and never tries again",
+        description="802.11's CSMA/CA, or INET's AckingMac, which sends without listening and never retransmits",
     )
     model: Literal["unit_disk", "sinr"] = Field(
         default="unit_disk",
-        description="received is what is in range and meets no other, or what stands out of noise and others",
+        description="reception by range and collisions, or by SINR",
     )
     range_m: float = Field(
-        default=120.0, gt=0, le=3000, description="unit_disk: frames are received up to here, inclusive"
+        default=120.0, gt=0, le=3000, description="unit_disk: frames are received up to this distance, inclusive"
     )
     interference_range_m: float | None = Field(
-        default=None, gt=0, le=3000, description="unit_disk: they disturb up to here; null: range_m"
+        default=None, gt=0, le=3000, description="unit_disk: frames interfere up to this distance; null: range_m"
     )
     detection_range_m: float | None = Field(
         default=None,
         gt=0,
         le=3000,
-        description="dcf over unit_disk: they are sensed up to here; null: range_m",
+        description="dcf over unit_disk: frames are sensed up to this distance; null: range_m",
     )
     mode: Literal["b", "g_mixed", "g_erp", "a", "g"] = Field(
         default="g_mixed", description="dcf: slot, spaces, window and rates; g is g_erp"
     )
     broadcast_rate_mbps: float = Field(
-        default=2.0, gt=0, description="dcf: of frames to everybody, all of a causal broadcast's"
+        default=2.0,
+        gt=0,
+        description="dcf: rate of broadcast frames, that is of all frames of the mobile causal broadcast",
     )
     unicast_rate_mbps: float | None = Field(
-        default=None, gt=0, description="dcf: of frames with an ACK; null: 11 in mode b, else 24"
+        default=None, gt=0, description="dcf: rate of unicast frames; null: 11 in mode b, else 24"
     )
     eifs: bool = Field(default=True, description="dcf: wait longer after a frame that arrived broken")
-    loss: float = Field(default=0.0, ge=0, le=1, description="share of receptions lost at random, beside collisions")
-    capture_db: float | None = Field(default=None, ge=0, le=100, description="so much stronger survives; null: never")
+    loss: float = Field(
+        default=0.0, ge=0, le=1, description="share of receptions lost at random, in addition to collisions"
+    )
+    capture_db: float | None = Field(
+        default=None,
+        ge=0,
+        le=100,
+        description="capture threshold: a frame that is this much stronger survives a collision; null: none",
+    )
     queue_frames: int = Field(
-        default=100, ge=1, le=1_000_000, description="waiting at a node; a further one is dropped"
+        default=100, ge=1, le=1_000_000, description="queue of a node; further frames are dropped"
     )
-    retry_limit: int = Field(default=7, ge=1, le=255, description="dcf: attempts at a frame with an ACK")
+    retry_limit: int = Field(default=7, ge=1, le=255, description="dcf: attempts to send a unicast frame")
     bitrate_mbps: float = Field(
-        default=12.0, ge=0.01, le=10_000, description="acking: of all frames (inferred for the paper)"
+        default=12.0, ge=0.01, le=10_000, description="acking: rate of all frames (inferred for the paper)"
     )
-    phy_header_bits: int = Field(default=96, ge=0, le=100_000, description="acking: sent before each frame (INET: 96)")
-    mac_header_bytes: int = Field(default=16, ge=0, le=1_000, description="acking: of each frame (INET: 16)")
+    phy_header_bits: int = Field(
+        default=96,
+        ge=0,
+        le=100_000,
+        description="acking: length of the preamble and header before each frame (INET: 96)",
+    )
+    mac_header_bytes: int = Field(default=16, ge=0, le=1_000, description="acking: header of each frame (INET: 16)")
     link_ack_timeout_ms: float = Field(
         default=100.0, gt=0, le=60_000,
-        description="acking: so long a unicast frame blocks the queue without an acknowledgement; then it is dropped",
+        description="acking: how long a unicast frame waits for its acknowledgement before it is dropped",
     )  # fmt: skip
-    full_duplex: bool = Field(default=True, description="acking: who sends receives as well (INET: yes)")
+    full_duplex: bool = Field(default=True, description="acking: a node can receive while it sends (INET: yes)")
 
     tx_dbm: float = Field(
-        default=20.4, ge=-50, le=40, description="sinr: what hosts send with, the gain of both antennas included"
+        default=20.4, ge=-50, le=40, description="sinr: transmit power of hosts, including the gain of both antennas"
     )
     station_tx_dbm: float | None = Field(default=None, ge=-50, le=40, description="sinr: stations; null: tx_dbm")
-    path_loss: PathLossParameters = Field(
-        default_factory=PathLossParameters, description="sinr: what the distance alone takes"
-    )
-    shadowing: ShadowingParameters | None = Field(default=None, description="sinr: what the surroundings take or add")
-    fading: FadingParameters | None = Field(default=None, description="sinr: what changes from frame to frame")
-    obstacles: ObstaclesParameters | None = Field(default=None, description="sinr: what walls take")
-    noise_figure_db: float = Field(default=7.0, ge=0, le=50, description="sinr: of the receiver, beside thermal noise")
+    path_loss: PathLossParameters = Field(default_factory=PathLossParameters, description="sinr: loss by distance")
+    shadowing: ShadowingParameters | None = Field(default=None, description="sinr: loss or gain by the surroundings")
+    fading: FadingParameters | None = Field(default=None, description="sinr: variation from frame to frame")
+    obstacles: ObstaclesParameters | None = Field(default=None, description="sinr: loss by walls")
+    noise_figure_db: float = Field(default=7.0, ge=0, le=50, description="sinr: on top of thermal noise")
     preamble_rssi_dbm: float = Field(
         default=-82.0, ge=-150, le=30, description="sinr: a weaker preamble is not detected"
     )
-    preamble_sinr_db: float = Field(default=4.0, ge=-20, le=50, description="sinr: one that stands out less neither")
+    preamble_sinr_db: float = Field(
+        default=4.0, ge=-20, le=50, description="sinr: a preamble with a lower SINR is not detected"
+    )
     ed_threshold_dbm: float = Field(
-        default=-62.0, ge=-150, le=30, description="sinr: so much energy in all is sensed, whatever it is"
+        default=-62.0, ge=-150, le=30, description="sinr: energy above this threshold is sensed as busy"
     )
 
     @model_validator(mode="after")
@@ -119,10 +133,12 @@ class WirelessParameters(Parameters):
         for model, names in OF_MODEL.items():
             for name in names:
                 if model != self.model and name in self.model_fields_set:
-                    instead = f"; {INSTEAD[name]}" if name in INSTEAD else ", or say model: sinr"
-                    raise ValueError(f"{name}: means nothing with model: {self.model}; leave it out{instead}")
+                    instead = f"; {INSTEAD[name]}" if name in INSTEAD else ", or set model: sinr"
+                    raise ValueError(f"{name}: has no meaning with model: {self.model}; leave it out{instead}")
         if self.model == "sinr" and self.mac != "dcf":
-            raise ValueError("mac: acking sends at no rate of 802.11, whose bit errors sinr knows; say mac: dcf")
+            raise ValueError(
+                "mac: acking does not use the rates of 802.11, which sinr needs for bit errors; use mac: dcf"
+            )
         return self
 
     @model_validator(mode="after")
@@ -141,7 +157,7 @@ class WirelessParameters(Parameters):
     def _of_this_mac(self) -> WirelessParameters:
         strangers = [name for name in self._foreign() if name in self.model_fields_set]
         if strangers:
-            raise ValueError(f"{strangers[0]}: means nothing with mac: {self.mac}; leave it out")
+            raise ValueError(f"{strangers[0]}: has no meaning with mac: {self.mac}; leave it out")
         return self
 
     def _foreign(self) -> list[str]:

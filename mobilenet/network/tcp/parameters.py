@@ -31,15 +31,15 @@ class TcpParameters(Parameters):
     # fmt: off
     mss_bytes: int = Field(
         default=536, ge=64, le=65_495,
-        description="that a segment takes at most, headers not counted (RFC 9293, 3.7.1 and INET: 536)",
+        description="maximum payload of a segment, without headers (RFC 9293, 3.7.1 and INET: 536)",
     )
     window_bytes: int | None = Field(
         default=65_535, ge=64, le=2**30,
-        description="that a receiver is ready to hold; null: 2**30 (RFC 9293: 65535 unscaled; INET: 14 segments)",
+        description="receive window; null: 2**30 (RFC 9293: 65535 unscaled; INET: 14 segments)",
     )
     messages_in_flight: int | None = Field(
         default=46, ge=1, le=1_000_000,
-        description="messages sent and not acknowledged to the last byte, at most; null: no limit (paper: 46)",
+        description="maximum number of messages sent and not fully acknowledged; null: no limit (paper: 46)",
     )
     aggregation: bool = Field(
         default=True,
@@ -47,11 +47,11 @@ class TcpParameters(Parameters):
     )
     nagle: bool = Field(
         default=True,
-        description="a segment not full waits until all before is acknowledged (RFC 9293, 3.7.4; INET: on)",
+        description="a partial segment waits until all earlier data is acknowledged (RFC 9293, 3.7.4; INET: on)",
     )
     initial_window_segments: int | None = Field(
         default=None, ge=1, le=100,
-        description="sent before the first acknowledgement; null: 2 to 4 by their size (RFC 5681, 3.1; INET: 1)",
+        description="initial window; null: 2 to 4 by segment size (RFC 5681, 3.1; INET: 1)",
     )
     recovery: Literal["newreno", "reno", "none"] = Field(
         default="newreno",
@@ -67,11 +67,11 @@ class TcpParameters(Parameters):
     )
     delayed_ack_s: float = Field(
         default=0.2, ge=0, le=0.5,
-        description="an acknowledgement waits at most so long for company; 0: not at all (paper: 0.2; INET: off)",
+        description="longest delay of an acknowledgement; 0: none (paper: 0.2; INET: off)",
     )
     ack_every_segments: int = Field(
         default=2, ge=1, le=100,
-        description="full or not, of which the last is acknowledged at once (RFC 5681, 4.2: 2)",
+        description="number of segments after which an acknowledgement is sent at once (RFC 5681, 4.2: 2)",
     )
     rto_initial_s: float = Field(
         default=1.0, gt=0, le=60,
@@ -79,15 +79,15 @@ class TcpParameters(Parameters):
     )
     rto_min_s: float = Field(
         default=0.2, gt=0, le=60,
-        description="floor of the timeout, at most rto_max_s (paper: 0.2; RFC 6298, 2.4 and INET: 1)",
+        description="minimum timeout, at most rto_max_s (paper: 0.2; RFC 6298, 2.4 and INET: 1)",
     )
     rto_max_s: float = Field(
         default=60.0, gt=0, le=600,
-        description="ceiling of the timeout, doubled or not (RFC 6298, 2.5; INET: 240)",
+        description="maximum timeout (RFC 6298, 2.5; INET: 240)",
     )
     rto_after_lost_syn_s: float = Field(
         default=3.0, gt=0, le=60,
-        description="timeout of the first data if a SYN had to be sent again (RFC 6298, 5.7)",
+        description="timeout of the first data if a SYN was retransmitted (RFC 6298, 5.7)",
     )
     clock_granularity_s: float = Field(
         default=0.01, gt=0, le=0.5,
@@ -95,11 +95,11 @@ class TcpParameters(Parameters):
     )
     max_retransmissions: int = Field(
         default=12, ge=0, le=1000,
-        description="timeouts in a row that a connection with a host survives; those on wires never end (INET: 12)",
+        description="consecutive timeouts that a connection with a host survives; those on wires never end (INET: 12)",
     )
     connect_timeout_s: float = Field(
         default=75.0, gt=0, le=3600,
-        description="how long a set-up with a host may take (paper: 75)",
+        description="time limit for setting up a connection with a host (paper: 75)",
     )
     # fmt: on
 

@@ -28,7 +28,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     near: list[list[int]] = [[] for _ in range(stations)]
     for a, b in edges:
         if not (0 <= a < stations and 0 <= b < stations) or a == b:
-            raise ValueError(f"edge [{a}, {b}]: there is no such pair among {counted(stations, 'station')}")
+            raise ValueError(f"edge [{a}, {b}]: expected two different numbers of {counted(stations, 'station')}")
         if b in near[a]:
             raise ValueError(f"edge [{a}, {b}] twice")
         near[a].append(b)

@@ -25,12 +25,14 @@ class LinkParameters(Parameters):
 
     edges: tuple[tuple[Station, Station], ...] | None = Field(
         default=None,
-        description="links as pairs of numbers, [[0, 1], ...]; null: as shape says, between processes a full mesh",
+        description="links as pairs of numbers, [[0, 1], ...]; null: by shape, and a full mesh between processes",
     )
-    bandwidth_mbps: float = Field(default=10.0, ge=0.001, le=1_000_000, description="of each link, each way")
+    bandwidth_mbps: float = Field(
+        default=10.0, ge=0.001, le=1_000_000, description="bandwidth of each link in each direction"
+    )
     delay_ms: float = Field(default=10.0, ge=0, le=60_000, description="of each link")
     header_bytes: int = Field(
-        default=40, ge=0, le=1000, description="around each message on a link; 40 are TCP 20 and IP 20"
+        default=40, ge=0, le=1000, description="header of each message on a link; 40: TCP 20 and IP 20"
     )
 
 
@@ -41,17 +43,17 @@ class BackboneParameters(LinkParameters):
     """The network between the stations."""
 
     kind: Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"] = Field(
-        default="tree", description="how stations broadcast to each other: over a tree of links, or as over VCube"
+        default="tree", description="how stations broadcast to each other: over a tree of links, or over VCube"
     )
     shape: Literal["star", "chain", "breadth_first", "full_mesh"] | None = Field(
         default=None,
-        description="of the links, unless edges are given; null: breadth_first for a tree, full_mesh for the others",
+        description="shape of the links without edges; null: breadth_first for a tree, full_mesh for the others",
     )
     max_delay_ms: float | None = Field(
         default=None,
         ge=0,
         le=60_000,
-        description="vcube_best_effort: how long an application message may wait for others; null: 5",
+        description="vcube_best_effort: how long an application message may wait to be bundled; null: 5",
     )
     mtu_bytes: int | None = Field(
         default=None,
@@ -69,7 +71,7 @@ class BackboneParameters(LinkParameters):
         default=None,
         ge=1e-9,
         le=1e6,
-        description="vcube_reliable: wait for an answer after which a station is suspected; null: 0.5",
+        description="vcube_reliable: timeout after which a station is suspected; null: 0.5",
     )
 
     @model_validator(mode="after")

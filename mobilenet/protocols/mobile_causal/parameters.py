@@ -24,19 +24,19 @@ class MobileCausalParameters(BaseModel):
         default=150,
         ge=1,
         le=100_000,
-        description="messages resent at most per interval I(x), and kept ahead of the next expected one (paper: 150)",
+        description="most messages resent per interval I(x), and kept ahead of the next expected one (paper: 150)",
     )
     mac_backlog: int = Field(
         default=20,
         ge=1,
         le=10_000,
-        description="copies sent again that wait in the radio's queue at once, at most (ours)",
+        description="maximum number of resent copies in the radio's queue (ours)",
     )
     resend_share: float = Field(
         default=0.25,
         gt=0,
         le=1,
-        description="of the time that copies sent again may take; after each batch resending rests; 1: all (ours)",
+        description="share of the time that resent copies may take; resending pauses after each batch; 1: all (ours)",
     )
     resend_first_s: float = Field(
         default=1.0,
@@ -84,7 +84,7 @@ class MobileCausalParameters(BaseModel):
         default=5.0,
         gt=0,
         le=600,
-        description="nothing is resent for a host that was not heard for longer (ours)",
+        description="silence of a host after which nothing is resent to it (ours)",
     )
     control_interval_s: float = Field(
         default=0.25,
@@ -102,7 +102,7 @@ class MobileCausalParameters(BaseModel):
         default=2.0,
         ge=0,
         le=600,
-        description="hosts that are there from the beginning join at random moments within this time (ours)",
+        description="hosts that are present from the beginning join at random times within this span (ours)",
     )
     cookie_lifetime_s: float = Field(
         default=10.0,
@@ -113,7 +113,7 @@ class MobileCausalParameters(BaseModel):
     expiry_s: float | None = Field(
         default=None,
         gt=0,
-        description="T, after which a silent host holds no messages back any more; null: never (paper, IV.E)",
+        description="T: silence after which a host no longer holds back messages; null: never (paper, IV.E)",
     )
     stub_lifetime_s: float | None = Field(
         default=None,
@@ -131,6 +131,6 @@ class MobileCausalParameters(BaseModel):
         if self.expiry_s is not None and self.expiry_s <= longest_s:
             raise ValueError(
                 f"expiry_s: should be more than {longest_s:g}, the longest time between two heartbeats, "
-                f"or hosts are given up that are there, got {self.expiry_s:g}"
+                f"or hosts are given up that are still there; got {self.expiry_s:g}"
             )
         return self

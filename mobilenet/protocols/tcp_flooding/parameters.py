@@ -22,11 +22,11 @@ class TcpFloodingParameters(Parameters):
         default=5.0,
         ge=0,
         le=10_000,
-        description="between the point-to-point copies that a station sends to the hosts of its cell (paper: 5)",
+        description="time between the copies that a station sends to the hosts of its cell (paper: 5)",
     )
     spacing: Literal["per_message", "per_queue"] = Field(
         default="per_message",
-        description="rest between copies of one message, or all copies that a station sends (paper: per message)",
+        description="whether it applies to copies of one message, or to all copies of a station (paper: per message)",
     )
     echo: bool = Field(
         default=False,
@@ -36,23 +36,23 @@ class TcpFloodingParameters(Parameters):
         default=2.0,
         gt=0,
         le=600,
-        description="so long the new link may take to become safe before the old one is given up (ours)",
+        description="time within which the new link must become safe, before the old one is given up (ours)",
     )
     reconnect_s: float = Field(
         default=0.25,
         gt=0,
         le=60,
-        description="mean wait before a connection that was refused or lost is asked for again (ours)",
+        description="mean wait before a refused or lost connection is requested again (ours)",
     )
     silence_s: float = Field(
         default=10.0,
         gt=0,
         le=600,
-        description="mean time without a message, after which a host asks whether its station is there (ours)",
+        description="mean silence after which a host asks whether its station is still there (ours)",
     )
     first_join_spread_s: float = Field(
         default=2.0,
         ge=0,
         le=600,
-        description="hosts that are there from the beginning join at random moments within this time (ours)",
+        description="hosts that are present from the beginning join at random times within this span (ours)",
     )
