@@ -143,6 +143,8 @@ def once(case: Case) -> dict[str, float]:
 
 def measured(case: Case) -> tuple[Simulation, dict[str, float]]:
     """What was run, and what it cost."""
+    import scipy.spatial  # noqa: F401  # which networks with many stations load when they are built
+
     from mobilenet.scenario import Scenario
     from mobilenet.simulation.mobile import Simulation
 
