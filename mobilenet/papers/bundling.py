@@ -69,7 +69,7 @@ def reproduce(
 
 def configurations() -> dict[str, tuple[str, ...]]:
     """Name -> changes of the scenario."""
-    levels: Any = Study.load(STUDY).levels("configuration")
+    levels: Any = Study.load(STUDY).levels("bundles")
     return {level["name"]: tuple(f"{key}={inline(value)}" for key, value in level.items()) for level in levels}
 
 

@@ -22,6 +22,10 @@ from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies.declaration import Study
 
 MOST_RUNS = 1_000_000
+COLUMNS = frozenset(  # of the tables of a study, besides its factors
+    "run configuration replication seed state error verdict metric n mean sd low high label buffer from_s to_s share"
+    " delay_s deliveries".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
         raise study.problem(
             ("factors",), f"{count} configurations of {study.replications.most} runs, more than {MOST_RUNS} runs"
         )
+    if study.is_kept:
+        return _kept(study, allow_code)
     _require_plain(study, factors)
     _require_allowed(study, allow_code)
     base = [_override(key, value) for key, value in study.set.items()]
@@ -88,10 +94,26 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     return found
 
 
+def _kept(study: Study, allow_code: bool) -> list[Configuration]:
+    """Those of a study's directory: complete scenarios next to the files that they name, wherever it was moved."""
+    if study.has_changed_factors():
+        what = "a kept study repeats the configurations of its directory; expected its own factors and set"
+        raise study.problem(("factors",), what)
+    found = []
+    for number, levels in enumerate(combinations(study)):
+        configuration = Configuration(number, levels, ())
+        try:
+            require_allowed(study.scenario_of(number, ()), allow_code)
+        except ScenarioError as error:
+            raise study.problem(("scenario",), f"{error} (with {configuration.label})") from None
+        found.append(configuration)
+    return found
+
+
 def _require_allowed(study: Study, allow_code: bool) -> None:
     """Told before any key is tried: none of them is to blame."""
     try:
-        scenario = study.scenario_with([_override(key, value) for key, value in study.set.items()])
+        scenario = study.base()
     except ScenarioError:
         return  # told below, with its key
     if scenario.protocol.name == "datagrams":
@@ -118,6 +140,8 @@ def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
         raise study.problem(("scenario",), f"there is no file {str(study.scenario_path)!r}")
     by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
     for factor, levels in factors.items():
+        if factor in COLUMNS:
+            raise study.problem(("factors", factor), "the tables have a column of this name; expected another name")
         shown = [inline(level) for level in levels]
         twice = next((level for place, level in enumerate(shown) if level in shown[:place]), None)
         if twice is not None:

@@ -24,6 +24,7 @@ from mobilenet.scenario.yaml_reader import parse
 from mobilenet.simulation.plugins import with_declared
 from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import shown_level
+from mobilenet.studies.declaration import KEPT
 
 MOST_DIFFERENCES = 5
 DECLARED = "protocol."  # null below it stands for what a plug-in's class declares; older versions left it so
@@ -31,7 +32,7 @@ DECLARED = "protocol."  # null below it stands for what a plug-in's class declar
 
 def configured_file(study: Path, number: int) -> Path:
     """The scenario of configuration `number` in the directory of a study."""
-    return study / "configurations" / f"c{number:03d}" / "scenario.yaml"
+    return study / KEPT.format(number)
 
 
 def configured_scenario(study: Path, number: int) -> AnyScenario:

@@ -23,9 +23,11 @@ from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.opening import class_for
 from mobilenet.scenario.yaml_reader import Node, parse
-from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.scenario.yaml_writer import inline, to_yaml
 
 MOST_LEVELS = 1_000
+KEPT = "configurations/c{:03d}/scenario.yaml"  # the scenario of a configuration, in the directory of a study
+KEPT_FACTORS = "configurations/factors.yaml"  # what these scenarios were made of
 
 
 class Span(Parameters):
@@ -203,6 +205,29 @@ class Study(Parameters):
             return load_scenario(self.scenario_path, overrides)
         kind = class_for(parse(self._given.encode(), "scenario").value)
         return kind.from_text(self._given, overrides, self._folder)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether this is the study.yaml of a study's directory, whose configurations are complete scenarios."""
+        return self._given is None and self.scenario == KEPT.format(0) and (self._folder / KEPT_FACTORS).is_file()
+
+    def base(self) -> AnyScenario:
+        """Return the scenario that the factors vary, with `set`; of a kept study, that of its first configuration."""
+        return self.scenario_with(() if self.is_kept else [f"{key}={inline(value)}" for key, value in self.set.items()])
+
+    def scenario_of(self, number: int, overrides: Sequence[str]) -> AnyScenario:
+        """Return the scenario of a configuration; `overrides`: what its levels change. Raises ScenarioError."""
+        if self.is_kept:
+            return load_scenario(self._folder / KEPT.format(number), overrides)
+        return self.scenario_with(overrides)
+
+    def kept_factors(self) -> str:
+        """Return what the configurations follow from besides the scenario, as YAML."""
+        return to_yaml({"factors": {factor: self.levels(factor) for factor in self.factors}, "set": self.set})
+
+    def has_changed_factors(self) -> bool:
+        """Whether the study.yaml of a directory has other factors than its configurations were made of."""
+        return (self._folder / KEPT_FACTORS).read_text(encoding="utf-8") != self.kept_factors()
 
     def has_scenario(self) -> bool:
         return self._given is not None or self.scenario_path.is_file()

@@ -2,6 +2,7 @@
 
 Model     study.yaml                      the study with its defaults; written last: where it is, the rest is
           configurations/c000/            the effective scenario of each configuration, with the files it names
+          configurations/factors.yaml     the levels that they were made of: study.yaml repeats them anywhere else
           runs.parquet, runs.csv          one row per planned run and its state: planned, done or failed
           runs/c000-r0001/                run directories; complete or absent
           measured/                       what the runs contributed, in parts of many runs (parts.py)
@@ -39,7 +40,7 @@ from mobilenet.studies.configurations import (
     table_level,
 )
 from mobilenet.studies.configured import another_study, configured_file, differing, write_configuration
-from mobilenet.studies.declaration import Study, effective_study
+from mobilenet.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
 from mobilenet.studies.rows import write_rows
 
 
@@ -135,7 +136,7 @@ def is_done(directory: Path, seed: int) -> bool:
 def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
     """A new directory for a study, or the one that it has begun; `say` is told what had to be written again."""
     found = configurations(study, allow_code)
-    text = effective_study(study.model_copy(update={"scenario": "configurations/c000/scenario.yaml"}))
+    text = effective_study(study.model_copy(update={"scenario": KEPT.format(0)}))
     if (path / "study.yaml").is_file():
         _require_same(path, study)
     elif path.exists() and (
@@ -148,6 +149,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
             write_configuration(path, _scenario(study, configuration), configuration.number, allow_code, say)
         for folder in (store.runs, store.measured, store.failed, path / "starting"):
             folder.mkdir(exist_ok=True)
+        write_text(path / KEPT_FACTORS, study.kept_factors())
         write_text(path / "study.yaml", text)
     except OSError as error:
         raise StudyError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
@@ -163,7 +165,7 @@ def open_store(path: Path) -> Store:
 
 
 def _scenario(study: Study, configuration: Configuration) -> AnyScenario:
-    return study.scenario_with(configuration.overrides)
+    return study.scenario_of(configuration.number, configuration.overrides)
 
 
 def _require_same(path: Path, study: Study) -> None:

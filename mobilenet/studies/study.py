@@ -22,7 +22,6 @@ from mobilenet.metrics.registry import MOBILE
 from mobilenet.quoting import counted
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario
-from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Progress, run_all
 from mobilenet.studies.caveats import doubts
@@ -103,8 +102,7 @@ def run_study(
 
 def scenario_of(file: Path) -> AnyScenario:
     """What the file varies, as it is before."""
-    study = Study.load(file)
-    return study.scenario_with([f"{key}={inline(value)}" for key, value in study.set.items()])
+    return Study.load(file).base()
 
 
 def _require_metrics(study: Study) -> None:
@@ -184,7 +182,7 @@ def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
     estimates = []
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
         for c in found:
-            whole = study.scenario_with((*c.overrides, f"seed={seed}"))
+            whole = study.scenario_of(c.number, (*c.overrides, f"seed={seed}"))
             trial = whole.trial(TRIAL_S)
             started = time.process_time()
             directory = run(trial, out=Path(folder) / str(c.number), allow_code=allow_code, keep_early_end=False).path

@@ -22,7 +22,6 @@ from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.base import is_file
 from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
-from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Progress, Standing
 from mobilenet.studies.configurations import configurations
@@ -59,7 +58,7 @@ def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_cod
     study = Study.load(file)
     if study.compare is None:
         raise ScenarioError(f"{file}: the study compares nothing, so nothing can come out otherwise; add `compare:`")
-    scenario = study.scenario_with([f"{key}={inline(value)}" for key, value in study.set.items()])
+    scenario = study.base()
     if not isinstance(scenario, Scenario):
         raise study.problem(("scenario",), f"{study.scenario}: processes have no radio")
     if obstacles is not None and not is_file(obstacles):
