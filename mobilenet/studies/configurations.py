@@ -22,10 +22,10 @@ from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies.declaration import Study
 
 MOST_RUNS = 1_000_000
-COLUMNS = frozenset(  # of the tables of a study, besides its factors
-    "run configuration replication seed state error verdict metric n mean sd low high label buffer from_s to_s share"
-    " delay_s deliveries".split()
-)
+COLUMNS = {  # of the tables of a study, besides its factors
+    "run", "configuration", "replication", "seed", "state", "error", "verdict", "metric", "n", "mean", "sd", "low",
+    "high", "label", "buffer", "from_s", "to_s", "share", "delay_s", "deliveries",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

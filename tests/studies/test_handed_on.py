@@ -99,7 +99,7 @@ def test_a_kept_study_with_other_factors_is_refused(tmp_path: Path) -> None:
     create(study, tmp_path / "study")
     file = tmp_path / "study" / "study.yaml"
     file.write_text(file.read_text().replace("0.3", "0.4"))
-    with pytest.raises(ScenarioError, match="study.yaml:.*: factors: a kept study repeats the configurations"):
+    with pytest.raises(ScenarioError, match=r"study.yaml:.*: factors: a kept study repeats the configurations"):
         create(Study.load(file), tmp_path / "again")
 
 
@@ -107,5 +107,5 @@ def test_a_factor_is_not_called_as_a_column_of_the_tables(tmp_path: Path) -> Non
     (tmp_path / "study.yaml").write_text(
         f"scenario: {SCENARIOS / 'first.yaml'}\nfactors: {{configuration: [{{wireless.loss: 0}}]}}\n"
     )
-    with pytest.raises(ScenarioError, match="factors.configuration: the tables have a column of this name"):
+    with pytest.raises(ScenarioError, match=r"factors.configuration: the tables have a column of this name"):
         create(Study.load(tmp_path / "study.yaml"), tmp_path / "study")
