@@ -153,16 +153,15 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
     return { title: (cause === "cell" ? "Handoff of " : "New session of ") + run.hostCalled(h), body, update, actions };
   };
 
-  const SAY = {
-    crash: "The host fails: it hears and says nothing until it is back. What it kept in stable storage is not lost.",
-    recover: "The host is back, and opens a new session with its station.",
-    out_of_coverage: "No station is in range. Messages wait for the host.",
-    in_coverage: "A station is in range again; the host will open a session with it.",
-    gap:
-      "What waited for the host is lost to it: its station had given it up, or their connection broke. " +
-      "It goes on as a member, and misses what was broadcast meanwhile.",
-    expire: "A station gives the host up after a long silence, and forgets what waited for it.",
-    refused: "The application wanted to broadcast and the host could not take it (down, no member, or a full buffer).",
+  // Only what the event itself records: the reason for it stands in no record.
+  const MEANING = {
+    crash: "The host fails: it neither receives nor sends until it recovers. Its stable storage survives.",
+    recover: "The host is up again.",
+    out_of_coverage: "No station serves the host's place any more.",
+    in_coverage: "A station serves the host's place again.",
+    gap: "The host has missed messages for good. It remains a member.",
+    expire: "A station gives the host up after a silence.",
+    refused: "The application asked for a broadcast, and the host did not accept it.",
   };
   const event = (i) => {
     const kind = run.eventKind(i),
@@ -179,7 +178,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       s >= 0 ? row("Station", stationLink(s, true)) : null,
       answer ? row("Lasted", later === undefined ? "to the end" : duration(run.events.time[later] - t)) : null,
       state.node,
-      SAY[kind] ? note(SAY[kind]) : null,
+      MEANING[kind] ? note(MEANING[kind]) : null,
     );
     const name = Mobilenet.WORDS[kind] || kind;
     return {

@@ -1,4 +1,5 @@
-// The card of a message: who has it, who does not, and what it waits for there.
+// The card of a message: which hosts have it and which do not, with what the events show of those. The events do not
+// tell whether a message has arrived at a host, so no card gives a reason for a late one.
 Mobilenet.messageCard = (app, m) => {
   const { run, clock } = app,
     msg = run.messages,
@@ -36,7 +37,7 @@ Mobilenet.messageCard = (app, m) => {
         : null,
     note(
       "Causal order: a host may deliver this message only after those it follows. On the map a full " +
-        "ring marks hosts that have it, a broken red ring those that wait; the square is its sender.",
+        "ring marks hosts that have it, a broken red ring those that do not; the square is its sender.",
     ),
   );
   const placeOf = (h, t) => {
@@ -47,18 +48,16 @@ Mobilenet.messageCard = (app, m) => {
     if (waits.length)
       return el(
         "span.mn-why",
-        "after ",
+        "lacks ",
         ...waits.slice(0, 3).flatMap((p, i) => [i ? ", " : "", link(msg.label(p), () => open(p))]),
         waits.length > 3 ? " and " + (waits.length - 3) + " more" : "",
+        ", which it follows",
       );
     const f = run.flagsAt(host, t);
     if (f & Mobilenet.DOWN) return el("span", "is down");
     if (!(f & Mobilenet.COVERED)) return el("span", "out of coverage");
     if (f & Mobilenet.HANDING) return el("span", "in a handoff");
-    return el(
-      "span.mn-why",
-      "has not arrived there" + (msg.before_unknown[m] ? ", or waits for what is outside the sample" : ""),
-    );
+    return el("span.mn-why", "reason not known");
   };
   const lacking = app.cards.some(
     lack,
@@ -84,7 +83,7 @@ Mobilenet.messageCard = (app, m) => {
     reached.set(t < msg.time[m] ? "not broadcast yet" : now.have.length + " of " + all + " hosts");
     bar.style.width = (all ? (100 * now.have.length) / all : 0) + "%";
     lackHead.textContent = now.lack.length
-      ? "Not yet: " + counted(now.lack.length, "host") + ", and what it waits for"
+      ? "Not yet: " + counted(now.lack.length, "host") + ", with what is known of each"
       : t < msg.time[m]
         ? "Not broadcast yet"
         : "Delivered to all";
