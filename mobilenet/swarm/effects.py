@@ -62,7 +62,7 @@ class HostEffects:
         self._name = f"h{me}"
         self._member = False
         self._session: int | None = None  # of the last join or end of a handoff
-        self._handoff: int | None = None  # the session of the handoff under way
+        self._handoff: int | None = None  # the session of the handoff in progress
         self._held: list[str] | None = None  # deliveries during a broadcast
 
     def frame(self, to: int | None, message: Any) -> None:
