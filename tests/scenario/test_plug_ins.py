@@ -178,5 +178,5 @@ compare: {{factor: wireless.loss, baseline: 0, metrics: [delivery_fairness]}}
         encoding="utf-8",
     )
     require_metric(Study.load(study), "delivery_fairness")
-    with pytest.raises(StudyError, match="there is no metric 'delivery_fairnes', did you mean 'delivery_fairness'"):
+    with pytest.raises(StudyError, match="unknown metric 'delivery_fairnes', did you mean 'delivery_fairness'"):
         require_metric(Study.load(study), "delivery_fairnes")

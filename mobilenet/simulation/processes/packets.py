@@ -8,7 +8,7 @@ Counts    packets and bytes, and who received which message when; protocols are 
           and has its `size_bytes`
 Slots     what arrives later than in the present 2^30 ns lies unsorted until its slot begins: hundreds of thousands of
           packets are in flight at once, and a heap of that size reads main memory for every comparison. The effect
-          is invisible: what arrives at the same instant does so in the order of sending, after what was to happen at that
+          is invisible: what arrives at the same instant does so in the order of sending, after what was due at that
           instant when its slot began
 Units     integer nanoseconds
 Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: docs/protocols/vcube.md
