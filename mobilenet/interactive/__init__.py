@@ -1,6 +1,6 @@
-"""A run in somebody's hands: played, paused, stepped, touched, taken back, kept.
+"""A run under manual control: play, pause, step, intervene, go back, keep.
 
-Model     session.py is the run; player.py keeps its pace; server.py lets a page in; commands.py and stream.py are what
-          the two say to each other
+Model     session.py is the run; player.py keeps its pace; server.py admits a page; commands.py and stream.py are the
+          messages between the two
 Source    ours: docs/guide/live.md, docs/guide/live-messages.md
 """

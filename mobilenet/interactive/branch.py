@@ -1,6 +1,6 @@
-"""What somebody did to a run, in order; and the other ways that it went.
+"""The interventions in a run, in order, and its other branches.
 
-Model     a branch is a scenario with a list of interventions. Whoever goes back behind some of them and goes on begins
+Model     a branch is a scenario with a list of interventions. Going back before some of them and continuing begins
           another branch, with those before that time. The branch left behind stays as it was
 Units     integer nanoseconds
 Errors    ScenarioError, one line, for what cannot be done
@@ -24,7 +24,7 @@ from mobilenet.scenario.yaml_reader import Node, parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention
 
-HERE = "by hand"  # where an intervention is said, for messages
+HERE = "by hand"  # the place of an intervention, in error messages
 LONGEST_S = 1e7  # of a run
 MOST = 5_000  # of them: a file with more could not be read again
 _WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
@@ -52,7 +52,7 @@ def seconds(time_ns: int) -> float:
 
 
 def instant_ns(what: str, time_s: float) -> int:
-    """A time that somebody says; ScenarioError for what is none."""
+    """Parse a time from a command; ScenarioError if it is not one."""
     if not isinstance(time_s, Real) or not 0 <= time_s <= LONGEST_S:
         raise ScenarioError(f"{what}: {cut(repr(time_s), 40)}, expected seconds from 0 to {LONGEST_S:g}")
     return ns(float(time_s))
@@ -67,7 +67,7 @@ def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
 
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
-    """The scenario with these interventions instead of its own, checked as if a file had said so."""
+    """The scenario with these interventions instead of its own, checked as if read from a file."""
     if len(interventions) > MOST:
         raise ScenarioError(f"there are {MOST} interventions already: no more can be kept in one scenario")
     try:
@@ -78,7 +78,7 @@ def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapp
 
 
 def asked(what: Mapping[str, Any]) -> dict[str, Any]:
-    """What somebody wants done, before it has a time; ScenarioError for keys that cannot be any."""
+    """A requested intervention, before it has a time; ScenarioError for invalid keys."""
     for key in what:
         if key == "at_s":
             raise ScenarioError("at_s: it is done now; expected no time, go back for an earlier one")
@@ -95,6 +95,6 @@ def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
 
 
 def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
-    """As a scenario says it."""
+    """The intervention as a scenario writes it."""
     values = one if isinstance(one, Mapping) else one.model_dump()
     return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}

@@ -12,21 +12,21 @@ from mobilenet.rundir.recorder import EventLog
 
 
 class Broadcasts:
-    """Of one record, read as far as it goes whenever somebody asks."""
+    """The broadcasts of one record, read up to its end on each request."""
 
     def __init__(self) -> None:
         self._sent_ns: dict[str, int] = {}
         self._sent_row: dict[str, int] = {}
-        self._known = 0  # so many rows are in it
+        self._known = 0  # rows read
 
     def delays_ns(self, log: EventLog, rows: Iterable[int]) -> list[int]:
-        """Of the deliveries in these rows whose broadcast is on record."""
+        """The delays of the deliveries in these rows whose broadcast is on record."""
         self._read(log)
         deliveries = ((log.message[row] or "", log.time_ns[row]) for row in rows)
         return [at_ns - self._sent_ns[message] for message, at_ns in deliveries if message in self._sent_ns]
 
     def sent_ns(self, log: EventLog) -> dict[str, int]:
-        """Of each message."""
+        """The broadcast times of all messages."""
         self._read(log)
         return self._sent_ns
 

@@ -1,7 +1,7 @@
-"""What a node has in its head: buffers, timers under way, what its protocol keeps, its contexts at stations.
+"""The inner state of a node: buffers, running timers, its protocol's fields, its contexts at stations.
 
 Model     the fields of the protocol object, by their own names: numbers, words and truth values as they are, of lists
-          and tables how much is in them. For people who look; nothing that judges or measures reads it
+          and tables how much is in them. For display only; judging and measuring do not read it
 Units     seconds until a timer expires
 Source    ours: docs/guide/live.md
 """
@@ -24,8 +24,8 @@ MOST = 40  # fields
 
 
 def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
-    """Of a host or a station; None: there is none of that name. A plug-in's object may do anything when it is looked
-    at; what it raises is then all that its card says.
+    """The card of a host or a station; None: no such name. A plug-in's object may do anything when it is inspected;
+    its card then shows only the exception.
     """
     node = next((node for node in simulation.nodes if node.name == name), None)
     if node is None:
@@ -52,7 +52,7 @@ def _timers(node: Node) -> Iterator[list[Any]]:
 
 
 def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
-    """What each station keeps of a host, where its protocol says so."""
+    """What each station keeps of a host, where its protocol defines it."""
     found = []
     for station in simulation.stations:
         context_of = getattr(station.protocol, "context_of", None)
@@ -105,5 +105,5 @@ def _shown(value: Any) -> str | None:
 
 
 def _is_of_calls(value: Any) -> bool:
-    """A table of handlers says nothing."""
+    """Leave out tables of handlers."""
     return isinstance(value, Mapping) and bool(value) and all(callable(one) for one in value.values())

@@ -45,7 +45,7 @@ class Pause(_Command):
 
 
 class Hold(_Command):
-    """A run under way waits for this listener, who looks back; until they say otherwise, leave, or somebody plays."""
+    """Hold the run while this listener looks back; until it releases it, leaves, or a listener plays."""
 
     command: Literal["hold"]
     on: bool
@@ -77,7 +77,7 @@ class Switch(_Command):
 
 
 class Watch(_Command):
-    """Whose card and messages come with each state; null: nobody's. `deliveries`: those up to now with the reply."""
+    """Whose card and messages come with each state; null: none. `deliveries`: those up to now with the reply."""
 
     command: Literal["watch"]
     node: Annotated[str, Field(max_length=10)] | None = None
@@ -85,14 +85,14 @@ class Watch(_Command):
 
 
 class Pace(_Command):
-    """At most so many states a second for this listener, while nothing is done."""
+    """The most states a second for this listener, while nothing is done."""
 
     command: Literal["pace"]
     states_per_s: float = Field(ge=0.1, le=20)
 
 
 class Message(_Command):
-    """Who has a message."""
+    """Return the holders of a message."""
 
     command: Literal["message"]
     message: str = Field(max_length=30)
@@ -123,7 +123,7 @@ class Since(_Command):
 
 
 Command = Play | SetSpeed | Pause | Hold | Step | Do | Rewind | Switch | Watch | Pace | Message | Save | Effect | Since
-WORDS = {  # what would be right, where pydantic says it in its own words
+WORDS = {  # what is expected, in our words instead of pydantic's
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, a letter or digit first",
 }
@@ -133,7 +133,7 @@ KINDS: dict[str, type[Command]] = {
 
 
 def parsed(text: str | bytes) -> Command:
-    """One message; ScenarioError says what is wrong with it."""
+    """Parse one message; ScenarioError if it is wrong."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -152,7 +152,7 @@ def parsed(text: str | bytes) -> Command:
 
 
 def id_of(text: str | bytes) -> int | None:
-    """Of a message that may be wrong otherwise."""
+    """The id of a message that may be wrong otherwise."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Delays, buffers and losses of a live run as they grow: a point each quarter of a second, however fast it goes.
 
 Model     delays are those of some of the deliveries since the last point, evenly picked; buffers those of all stations
-          together, as they stand; losses a share of the receptions since the last point. None: there was nothing
+          together at that moment; losses a share of the receptions since the last point. None: there was nothing
 Units     integer nanoseconds; seconds; shares
 Source    ours: docs/guide/live.md
 """

@@ -29,10 +29,10 @@ BUSY_S = 0.1  # between two tellings of how far it is
 
 
 class Desk:
-    """`tell_all`: sends states to those who watch, `at_once` or each at its pace."""
+    """`tell_all`: sends states to listeners, `at_once` or each at its pace."""
 
     def __init__(self, session: LiveSession, allow_code: bool = False, out: Path | None = None) -> None:
-        """`out`: where a branch is kept whose name nobody said."""
+        """`out`: where a branch without a name is kept."""
         self.session = session
         self.stream = Stream(session)
         self.player = Player(session, self._tell)
@@ -45,7 +45,7 @@ class Desk:
         self._told_s = 0.0
 
     def _tell(self, at_once: bool) -> bool:
-        self.busy = None  # whoever was on the way has arrived
+        self.busy = None  # the way back, if there was one, is done
         return self.tell_all(at_once)
 
     def _job_changed(self) -> None:
@@ -53,7 +53,7 @@ class Desk:
         self.player.ask(self.player.changed)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """What a listener is told now, and where it stands then."""
+        """The state for a listener now, and its place after that."""
         player = self.player
         if self.busy is not None:
             return {"type": "busy", **self.busy}, place
@@ -76,7 +76,7 @@ class Desk:
         reply: dict[str, Any] = {"type": "reply", "id": id_of(text)}
         try:
             return reply | self._done(parsed(text), listener)
-        except Exception as error:  # of a program or a plug-in, say: the session goes on
+        except Exception as error:  # e.g. of a program or a plug-in: the session goes on
             return reply | {"error": cut(first_line(error), 400)}
 
     def _done(self, command: Command, listener: Listener) -> dict[str, Any]:
@@ -128,9 +128,9 @@ class Desk:
         return {"time_ns": session.now_ns}
 
     def hold(self, listener: Listener, on: bool) -> None:
-        """The run waits while anybody looks back. Who has gone looks no more."""
+        """Hold the run while a listener looks back. Forget those that have left."""
         if not self.player.is_held:
-            self._holders.clear()  # somebody has let it go on
+            self._holders.clear()  # a listener has let it go on
         (self._holders.add if on else self._holders.discard)(listener)
         if self.player.is_held != bool(self._holders):
             self.player.hold(bool(self._holders))
@@ -147,7 +147,7 @@ class Desk:
         return done
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
-        """To another time, which may take a while; those who watch are told how far it is."""
+        """Go to another time, which may take a while; listeners see the progress."""
         before = self.session.simulation
         self.player.pause()
         self.busy = {"at_s": 0.0, "to_s": to_s}
@@ -168,7 +168,7 @@ class Desk:
             self.tell_all(True)
 
     def _save(self, name: str | None) -> dict[str, Any]:
-        """A branch nobody has touched is kept as well: it is a run like any other."""
+        """Keep the branch as a run, even one without interventions."""
         out = self._out if name is None else RUNS / name
         events = self.session.simulation.recording.events
         job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
@@ -181,7 +181,7 @@ class Desk:
         count = len(self.session.branch.interventions)
         if command.intervention >= count:
             there = f"0 to {count - 1}" if count else "there are none yet"
-            raise ScenarioError(f"effect: there is no intervention {command.intervention}, {there}")
+            raise ScenarioError(f"effect: intervention {command.intervention} does not exist, {there}")
         job = self.jobs.effect(self.session.scenario, self.session.first_hosts, command.intervention, command.worlds)
         self.player.changed()
         return {"job": job.number}

@@ -1,10 +1,10 @@
-"""What an intervention did: runs with it and without it compared, world by world, and said in a few sentences.
+"""The effect of an intervention: runs with it and without it compared, world by world, in a few sentences.
 
-Model     computed from what the runs recorded from the intervention to the end of the time that is looked at: delays
+Model     computed from what the runs recorded from the intervention to the end of the observed time: delays
           and number of the deliveries there of messages broadcast there, in the whole network and at whom it was done
           to, and at the other hosts of its cell, which are those that had their session with the same station before.
-          Up to the intervention the two runs of a world are one and the same, and what comes after the time that is
-          looked at is no matter
+          Up to the intervention the two runs of a world are identical, and what comes after the
+          observed time does not matter
 Units     seconds
 Source    paired t intervals: studies/statistics.py; ours: docs/guide/live.md
 """
@@ -58,8 +58,8 @@ def said(one: AnyIntervention) -> str:
 
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
-    """With minus without, of EFFECTS, and of THERE and CELL where there is somebody. Also of runs whose backlog grows,
-    of which a study gives no mean: what is asked is what came of it within a time. `study`: of two configurations, the
+    """With minus without, of EFFECTS, and of THERE and CELL where they have hosts. Also of runs whose backlog grows,
+    for which a study gives no mean: the question is the effect within a time. `study`: of two configurations, the
     second one with it.
     """
     runs = pd.read_parquet(study / "tables" / "runs.parquet", columns=["run", "configuration", "replication"])
@@ -86,8 +86,8 @@ def compared(runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
-    """What messages broadcast since the intervention had become by `end_s`: EFFECTS, and THERE and CELL where there is
-    somebody.
+    """What messages broadcast since the intervention had become by `end_s`: EFFECTS, and THERE and CELL where they have
+    hosts.
     """
     host = one.host if isinstance(one, OfHost | Drag) else None
     at_ns = ns(one.at_s)
@@ -133,7 +133,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
     for finding in found:
         name, unit = words[finding["metric"]]
         if not finding["pairs"]:
-            sentences.append(f"Of {name} nothing can be told: too few runs have one.")
+            sentences.append(f"Too few runs have a value for {name}.")
             continue
         low, high = finding["low"], finding["high"]
         half = (high - low) / 2
@@ -145,7 +145,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
         else:
             alike.append(f"{name}, {_amount(finding['difference'], half, unit, '+')}{some}")
     if alike:
-        sentences.append(f"No difference can be told of {'; of '.join(alike)}.")
+        sentences.append(f"No measurable difference in {'; in '.join(alike)}.")
     return (
         f"The {said(one)}, in the {after_s:.3g} s after it, {worlds} worlds with and without it"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)

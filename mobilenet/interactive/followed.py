@@ -1,8 +1,8 @@
-"""What hosts and their stations said to each other in the last seconds: the arrows of space-time diagrams.
+"""Messages between hosts and their stations in the last seconds: the arrows of space-time diagrams.
 
 Model     while a host is followed, every frame that it sends or that arrives at it is kept, and every message between
           two stations that is about it; for KEPT_NS, and of each the outcome at the other end. A run is the same
-          whether somebody is followed or not
+          whether hosts are followed or not
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
 """
@@ -59,23 +59,23 @@ class Arrows:
 
 
 class Followed:
-    """The hosts of one simulation that somebody looks at."""
+    """The watched hosts of one simulation."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self.arrows: dict[str, Arrows] = {}
 
     def attend(self, hosts: Iterable[str]) -> None:
-        """To these, and still to some whom somebody watched before: they may come back, as after a reload."""
+        """Follow these, and still some watched before: listeners may come back, as after a reload."""
         now_ns = self.simulation.kernel.now
-        for host in hosts:  # to the end, so that those go first whom nobody has watched for longest
+        for host in hosts:  # to the end, so that the longest unwatched go first
             self.arrows[host] = self.arrows.pop(host) if host in self.arrows else Arrows(now_ns)
         for host in [*self.arrows][:-MOST_HOSTS]:
             del self.arrows[host]
         self.simulation.listen(*((self._frame, self._hop) if self.arrows else (None, None)))
 
     def again_in(self, simulation: Simulation) -> Followed:
-        """The same hosts in a simulation that begins, for those who were told of arrows from then on."""
+        """Follow the same hosts in a simulation that begins, for listeners that have arrows from then on."""
         found = Followed(simulation)
         found.attend(self.arrows)
         for host, arrows in found.arrows.items():

@@ -1,11 +1,11 @@
-"""What a live run has done beside it: a branch kept as a run, and what an intervention did, over many worlds.
+"""Background jobs of a live run: keep a branch as a run, and measure an intervention over many worlds.
 
-Model     each is a command of this program in a process of its own, so the session goes on meanwhile. Keeping a branch
+Model     each is a command of this program in a separate process, so the session goes on meanwhile. Keeping a branch
           is `mobilenet run` of its scenario, from the beginning to the end, and its events must begin with the
           session's. What an intervention did is a study of two configurations, the branch with it and without it, in
-          the same worlds, to the end of the time that is looked at
+          the same worlds, to the end of the observed time
 Units     seconds
-Errors    a job that fails says so in its text, one line
+Errors    a job that fails has the reason in its text, one line
 Source    ours: docs/guide/live.md
 """
 
@@ -44,7 +44,7 @@ JUDGED = (0, 1, 4)  # exit codes of a run that is whole
 
 @dataclass
 class Job:
-    """`state`: running, done or failed; `text`: how it stands, for people."""
+    """`state`: running, done or failed; `text`: its progress, for people."""
 
     number: int
     kind: str  # save or effect
@@ -59,7 +59,7 @@ class Job:
 
 
 class Jobs:
-    """`on_change`: called, from any thread, when one of them stands differently."""
+    """`on_change`: called, from any thread, when the state of a job changes."""
 
     def __init__(self, on_change: Callable[[], None], allow_code: bool, name: str) -> None:
         self.jobs: list[Job] = []
@@ -82,7 +82,7 @@ class Jobs:
         return job
 
     def effect(self, scenario: Scenario, hosts: int, number: int, worlds: int) -> Job:
-        """Of the intervention of that number in the scenario, which has so many `hosts` at its beginning."""
+        """Measure the intervention of that number in the scenario, which has `hosts` hosts at its beginning."""
         one = scenario.interventions[number]
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         shown = [other for other in scenario.interventions if other.at_s < end_s]
@@ -90,7 +90,7 @@ class Jobs:
             raise ScenarioError(f"effect: {later} was added by that or later, and touched: without it there is none")
         about, asked = said(one), (one, shown, worlds)
         if any(job.state == "running" and job.asked == asked for job in self.jobs):
-            raise ScenarioError(f"effect: that of the {about} is under way already")
+            raise ScenarioError(f"effect: that of the {about} is in progress already")
         job = self._new("effect", about)
         job.asked = asked
         out = self._free(RUNS / f"{self._name}-effect-s{scenario.seed}")
@@ -159,7 +159,7 @@ class Jobs:
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} {more}")
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...]) -> bool:
-        """Run one of our commands; False: it failed, and the job says why."""
+        """Run one of our commands; False: it failed, and the job has the reason."""
         if self._is_closing:
             return False
         allow = ["--allow-code"] if self._allow_code else []
@@ -195,7 +195,7 @@ class Jobs:
 
     def _new(self, kind: str, about: str) -> Job:
         if sum(job.state == "running" for job in self.jobs) >= MOST_AT_A_TIME:
-            raise ScenarioError(f"{MOST_AT_A_TIME} are under way already: wait for one of them")
+            raise ScenarioError(f"{MOST_AT_A_TIME} jobs are in progress: wait for one of them")
         job = Job(len(self.jobs), kind, about, text="begun")
         self.jobs.append(job)
         return job

@@ -1,10 +1,10 @@
-"""Keeps the pace of a live run, and does what it is asked to between two pieces of it.
+"""Keep the pace of a live run, and carry out commands between two pieces of it.
 
-Model     one thread owns the session. Whoever wants something puts it into a queue and gets the answer as a future.
+Model     one thread owns the session. Commands go into a queue, and their answers come as futures.
           Emulated time is the clock's, times the speed, since the last change of it; where the machine is slower, it
-          plays without a rest, and what is more than MOST_BEHIND_S behind is let go. States go out 20 times a second,
+          plays without a rest, and a lag beyond MOST_BEHIND_S is dropped. States go out 20 times a second,
           10 with many hosts, and at once after something was done
-Units     seconds of the wall's clock in names that say so, nanoseconds of emulated time
+Units     seconds of the wall clock in names with _s, nanoseconds of emulated time
 Errors    what a command raises is in its future
 Source    ours: docs/guide/live.md
 """
@@ -24,18 +24,18 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line
 
 IDLE_S = 1.0  # a signal that arrives just before the wait begins is handled at its end
-PIECE_S = 0.01  # so long a piece is to take
+PIECE_S = 0.01  # the target length of a piece
 TURN_S = 0.03  # until others have their turn
 MOST_BEHIND_S = 0.5
-LONGEST_PAUSE_S = 0.1  # however rarely those who watch want to be told: so long time stands at most
+LONGEST_PAUSE_S = 0.1  # the longest that time stands, however slow the listeners
 LONGEST_PIECE_NS = 10 * SECOND
-MANY_HOSTS = 300  # from so many on half as many states go out
+MANY_HOSTS = 300  # from this number on half as many states go out
 Task = Callable[[], Any]
 
 
 class Player:
-    """`on_state`: called in the player's thread when those who watch are to be told, with whether something was done;
-    False: some could not take it, and are to be told again soon.
+    """`on_state`: called in the player's thread when listeners are due a state, with whether something was done;
+    False: some could not take it, and need it again soon.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Player:
         self._is_behind = False
         self._piece_ns = SECOND // 100
         self._told_wall_s, self._told_ns = 0.0, 0
-        self._next_s = 0.0  # when those who watch are told next, if nothing is done
+        self._next_s = 0.0  # when the next state is due, if nothing is done
         self._is_due = True
-        self._is_owed = False  # somebody does not know yet how it stands
+        self._is_owed = False  # a listener still lacks the present state
 
     def ask(self, task: Task) -> Future[Any]:
         """From any thread: have it done between two pieces."""
@@ -82,7 +82,7 @@ class Player:
     # --- in its own thread
 
     def run(self) -> None:
-        """Until somebody ends it."""
+        """Run until it is ended."""
         while not self.is_ending:
             now_s = time.monotonic()
             self._do_tasks(self._wait_s(now_s))
@@ -102,7 +102,7 @@ class Player:
 
     @property
     def is_going(self) -> bool:
-        """It is played, and nobody holds it."""
+        """Whether it is played, and not held."""
         return self.is_playing and not self.is_held
 
     def hold(self, on: bool) -> None:
@@ -112,14 +112,14 @@ class Player:
         self.changed()
 
     def step(self, what: str) -> None:
-        """To the next of its kind, as fast as it goes; then it stands, and `stepped` tells where."""
+        """Run to the next of its kind at full speed, then pause; `stepped` has the place."""
         self._require_more()
         self._stepping = what
         self._rows_before = len(self.session.simulation.recording.events)
         self._go()
 
     def set_speed(self, speed: float | Literal["max"]) -> None:
-        """Of a run that goes on from now, of one that stands when it does."""
+        """Set the clock: of a running run now, of a paused one when it goes on."""
         self.speed = speed
         self._from_here()
         self.changed()
@@ -152,7 +152,7 @@ class Player:
         self.changed()
 
     def changed(self) -> None:
-        """Those who watch are told at once."""
+        """Send listeners the state at once."""
         self._is_due = True
 
     def _from_here(self) -> None:
@@ -180,7 +180,7 @@ class Player:
     def _do(self, task: Task, answer: Future[Any]) -> None:
         try:
             answer.set_result(task())
-        except Exception as error:  # whoever asked is told
+        except Exception as error:  # the caller gets it
             answer.set_exception(error)
 
     def _go_on(self) -> None:
@@ -223,7 +223,7 @@ class Player:
             return
         if is_there:
             self.pause()
-            self._has_to_stop()  # which may say why
+            self._has_to_stop()  # which may have the reason
             number = 0 if self.stepped is None else self.stepped["number"]
             self.stepped = {"number": number + 1, "what": what, "event": self._event_of(what)}
 
@@ -240,7 +240,7 @@ class Player:
         return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
 
     def _has_to_stop(self) -> bool:
-        """Pause where the run stands by itself."""
+        """Pause where the run stops by itself."""
         session = self.session
         if session.violation is not None:
             self.pause(f"violated: {session.violation.check}")

@@ -1,9 +1,9 @@
 """A live run for a page: one address on this machine, one WebSocket, one token.
 
-Model     the page and the socket have one port on 127.0.0.1. Whoever has no token, or comes from the page of somebody
-          else, is refused in one line. Several pages may look at one run, and all may touch it. Sockets live in a
-          thread of their own; the run belongs to the player's
-Limits    messages of at most 64 KiB, 100 a second from each listener; who does not read gets no states meanwhile
+Model     the page and the socket have one port on 127.0.0.1. Clients without the token, or from the page of
+          another site, are refused in one line. Several pages may watch one run, and all may control it. Sockets live
+          in a separate thread; the run belongs to the player's
+Limits    messages of at most 64 KiB, 100 a second from each listener; one that does not read gets no states meanwhile
 Errors    LiveError when the port cannot be had
 Source    ours: docs/guide/live-messages.md; WebSocket: RFC 6455
 """
@@ -34,8 +34,8 @@ from mobilenet.interactive.stream import Listener, Place
 HOST = "127.0.0.1"
 MOST_PER_S = 100
 MOST_LISTENERS = 20
-CLOSING_S = 0.2  # that a listener has to say goodbye in
-EARLY_S = 0.01  # a state may come so much before its pace wants it: they go out on the player's beat
+CLOSING_S = 0.2  # time for a listener to close the connection
+EARLY_S = 0.01  # how early a state may come: they go out on the player's beat
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
 
 
@@ -44,7 +44,7 @@ class LiveError(Exception):
 
 
 class Page(Listener):
-    """One page. Its states wait in a queue of one: who reads slowly sees fewer of them."""
+    """One page. Its states wait in a queue of one: a slow reader sees fewer of them."""
 
     def __init__(self, connection: ServerConnection, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -104,8 +104,8 @@ class Server:
             self._thread.join(5)
 
     def tell_all(self, at_once: bool) -> bool:
-        """In the player's thread: everybody who can take it gets the state, and what is new for them, `at_once` or at
-        their own pace. False: somebody could not.
+        """Runs in the player's thread: send every ready listener the state and its news, `at_once` or at
+        its own pace. False: some were not ready.
         """
         now_s, is_playing = time.monotonic(), self._desk.player.is_going
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
@@ -158,11 +158,11 @@ class Server:
             given = parse_qs(parts.query).get("token", [""])[0]
             origin, host = request.headers.get("Origin"), request.headers.get("Host")
         except (ValueError, LookupError):  # a path that is none, a header twice
-            return _refuse("that is no request for a page")
+            return _refuse("not a request for a page")
         if host not in self._own():
             return _refuse("this is not the address that was asked for")
         if not secrets.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode()):
-            return _refuse("the token is missing or wrong: open the address that mobilenet live told")
+            return _refuse("the token is missing or wrong: open the address that mobilenet live printed")
         if origin is not None and origin not in (f"http://{own}" for own in self._own()):
             return _refuse(f"{origin[:80]} is not this page's origin")
         if parts.path == "/socket":
@@ -197,7 +197,7 @@ class Server:
             self._desk.player.ask(lambda: self._desk.hold(listener, False))
 
     async def _answer(self, listener: Listener, text: str | bytes) -> dict[str, Any]:
-        """Of a message: what it asked for, or what is wrong with it."""
+        """The reply to a message: what it asked for, or what is wrong with it."""
         desk = self._desk
         return await asyncio.wrap_future(desk.player.ask(lambda: desk.answered(text, listener)))
 

@@ -1,4 +1,4 @@
-"""A run that somebody plays by hand: as far as they like, at any time an intervention, and back again.
+"""A run played by hand: to any time, with interventions at any time, and back again.
 
     live = mobilenet.live("scenarios/first.yaml", seed=3)
     live.play(12.5)
@@ -7,7 +7,7 @@
     live.rewind(8)
     live.save("runs/mine")
 
-Model     one simulation under way. An intervention takes effect at the time at which the run stands, after everything
+Model     one running simulation. An intervention takes effect at the time at which the run stands, after everything
           else of that nanosecond, and is added to the scenario. So the scenario is the session: a run of it is the same
           to the bit. To go back is to run again from the beginning, with the interventions up to there. A violation of
           a safety property stops time at the event that shows it
@@ -69,10 +69,10 @@ class LiveSession:
         self._given = scenario.interventions
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
-        self.violation: Found | None = None  # the one that time stands at
-        self.on_the_way: Progress = lambda at_s, to_s: None  # told of each piece that is run again
-        self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # told of each that begins
-        self.on_piece: Callable[[], None] = lambda: None  # told after each piece of it
+        self.violation: Found | None = None  # the one that stopped time
+        self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece that is run again
+        self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each that begins
+        self.on_piece: Callable[[], None] = lambda: None  # called after each piece of it
         self._begin(scenario)
 
     def _begin(self, scenario: Scenario) -> None:
@@ -82,7 +82,7 @@ class LiveSession:
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
         self.error = ""  # of a program or a plug-in, which has ended it
-        self.first_hosts = len(self.simulation.hosts)  # so many before anybody is added
+        self.first_hosts = len(self.simulation.hosts)  # their number before any is added
         promises = declared(scenario)["promises"]
         events = self.simulation.recording.events
         found = expected(scenario)
@@ -96,7 +96,7 @@ class LiveSession:
         """All hosts there will be."""
         return [f"h{number}" for number in range(self.first_hosts + len(added(scenario.interventions)))]
 
-    # --- where it stands
+    # --- its state
 
     @property
     def now_ns(self) -> int:
@@ -123,7 +123,7 @@ class LiveSession:
 
     @property
     def fingerprint(self) -> str:
-        """Of the events so far; when it is over, that of the run."""
+        """The fingerprint of the events so far; when it is over, that of the run."""
         return Table(self.simulation.recording.events.columns()).fingerprint()
 
     # --- going on
@@ -133,7 +133,7 @@ class LiveSession:
         self.play_ns(2**62 if until_s is None else instant_ns("play", until_s))
 
     def play_ns(self, until_ns: int) -> None:
-        """The same, in nanoseconds."""
+        """The present time in nanoseconds."""
         self.require_sound()
         self.violation = None
         while self.violation is None and self.now_ns < until_ns and not self.is_over:
@@ -144,13 +144,13 @@ class LiveSession:
 
     def step(self, what: str = "event") -> None:
         """Go on to the next event of the record, frame, begin or end of a handoff, delivery or violation (of a property
-        of which none was told).
+        not yet reported).
         """
         while not self.step_for(what, 3600.0):
             pass
 
     def step_for(self, what: str, most_s: float) -> bool:
-        """The same, for so many seconds of the clock at most. False: it has not come to that yet."""
+        """Go on likewise, for a limited time of the wall clock. False: it has not come to that yet."""
         if what not in STEPS:
             raise ScenarioError(f"step: there is no {what!r}, expected one of {', '.join(STEPS)}")
         self.require_sound()
@@ -200,7 +200,7 @@ class LiveSession:
         return True
 
     def _look(self) -> None:
-        """Whether a property is violated. Then time stands at the event that shows it."""
+        """Whether a property is violated. Then time stops at the event that shows it."""
         found = self._judge.look()
         if found is None:
             return
@@ -210,7 +210,7 @@ class LiveSession:
         self.violation = found
 
     def _again_to_row(self, found: Found) -> None:
-        """Time has gone on since: it is let run anew, up to there."""
+        """Time has gone on since: the run is replayed up to there."""
         time_ns = self.simulation.recording.events.time_ns[found.row]
         told = {found.check, *self._judge.told}
         self.close()
@@ -225,7 +225,7 @@ class LiveSession:
 
     def do(self, what: str, /, **how: Any) -> dict[str, Any]:
         """An intervention now, as docs/models/world.md has them, without its time: `do("drag", host="h3", to_m=[40,
-        0])`. Returns it as the scenario says it. If something was done at this very nanosecond already, a nanosecond
+        0])`. Returns it as the scenario writes it. If something was done at this very nanosecond already, a nanosecond
         passes before.
         """
         self.require_sound()
@@ -245,7 +245,7 @@ class LiveSession:
         return dict(one.model_dump())
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
-        """Whether it could be done at that earlier time; ScenarioError says why not."""
+        """Whether it could be done at that earlier time; ScenarioError gives the reason if not."""
         back_ns = instant_ns("check", at_s)
         self._with(asked(what), untouched_ns(self._kept(back_ns), back_ns), is_back=True)
 
@@ -268,7 +268,7 @@ class LiveSession:
         return [one for one in self.branch.interventions if one in self._given or ns(one.at_s) <= to_ns]
 
     def done_in(self, branch: Branch) -> list[AnyIntervention]:
-        """What somebody has done by hand there, beyond what the scenario has."""
+        """The interventions by hand there, beyond those of the scenario."""
         return [one for one in branch.interventions if one not in self._given]
 
     # --- back again
@@ -300,7 +300,7 @@ class LiveSession:
         """How far a branch has gone."""
         if not isinstance(number, int) or not 0 <= number < len(self.branches):
             there = f"0 to {len(self.branches) - 1}"
-            raise ScenarioError(f"switch: there is no branch {number}, expected one of {there}")
+            raise ScenarioError(f"switch: branch {number} does not exist, expected one of {there}")
         return seconds(self.branches[number].reached_ns)
 
     def _fork(self, from_ns: int = 0, scenario: Scenario | None = None) -> None:
@@ -316,7 +316,7 @@ class LiveSession:
     def _play_again(self, to_ns: int) -> None:
         while self.now_ns < to_ns and not self.is_over:
             self._advance(min(to_ns, _piece_end_ns(self.now_ns)))
-            self._judge.look()  # what was told then is not told again
+            self._judge.look()  # what was reported then is not reported again
             self.on_piece()
             self.on_the_way(self.now_s, seconds(to_ns))
 
@@ -338,7 +338,7 @@ class LiveSession:
         return run
 
     def close(self) -> None:
-        """End what runs beside it: programs."""
+        """End what runs next to it: programs."""
         self.simulation.close()
 
     @contextmanager

@@ -1,7 +1,7 @@
-"""What a live run tells those who watch: its state as columns, and what was recorded since the last time.
+"""What a live run sends its listeners: its state as columns, and what was recorded since the last time.
 
 Model     each listener has a place in the record and gets what came after it. Events but deliveries come whole;
-          deliveries of everybody while they are few, else those of the node that is watched. Delays are told of some,
+          deliveries of all hosts while they are few, else those of the watched node. Delays are sent for some,
           evenly picked, where there are many
 Units     integer nanoseconds, centimetres
 Shapes    columns: lists of one length; hosts and stations by number, -1 for none
@@ -24,14 +24,14 @@ from mobilenet.interactive.followed import BEGIN, Arrow, Followed, Mark
 from mobilenet.interactive.session import LiveSession
 from mobilenet.simulation.mobile import Simulation
 
-MOST_DELIVERIES = 1_000  # of everybody, in one state
+MOST_DELIVERIES = 1_000  # of all hosts, in one state
 MOST_ROWS = 200_000  # of events in one state: a page that was away for long gets the rest with the next ones
 DELAYS = 200  # that are looked at for one state
 NOBODY = -(2**31)  # the centimetres of a host that is not there
 
 
 class Place(NamedTuple):
-    """How far a listener has been told, and whom they watch."""
+    """What a listener has received so far, and whom it watches."""
 
     generation: int
     row: int
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Listener:
-    """Who watches. `place`: None until it has said what it knows already. `pause_s`: between two states, at least,
+    """A listener. `place`: None until it has reported what it knows already. `pause_s`: between two states, at least,
     while nothing is done.
     """
 
@@ -54,7 +54,7 @@ class Listener:
 
 
 class Stream:
-    """Of one session. `generation` is another one whenever time went back: what was told before does not hold."""
+    """The stream of one session. `generation` changes whenever time goes back: what was sent before no longer holds."""
 
     def __init__(self, session: LiveSession) -> None:
         self.session = session
@@ -65,13 +65,13 @@ class Stream:
         session.on_piece = lambda: self.curves.go_on()
 
     def begin_anew(self) -> None:
-        """Time went back, and all listeners begin anew: of whom they watch everything is known."""
+        """Time went back, and all listeners start again: everything is known of those they watch."""
         self.generation += 1
         for arrows in self._followed.arrows.values():
             arrows.from_ns = 0
 
     def _begin(self, simulation: Simulation) -> None:
-        """Whom somebody watches is followed there, too."""
+        """Follow the watched hosts there, too."""
         self._followed = self._followed.again_in(simulation)
         self._broadcasts = Broadcasts()
         self.curves = Curves(simulation, self._broadcasts)
@@ -81,17 +81,17 @@ class Stream:
         return _columns(Point._fields, self.curves.since(after_ns))
 
     def attend(self, watched: Iterable[str | None]) -> None:
-        """Whose arrows are kept: those of all hosts that somebody watches."""
+        """The hosts whose arrows are kept: all watched ones."""
         hosts = {node for node in watched if node is not None and node.startswith("h")}
         if not hosts <= self._followed.arrows.keys():
             self._followed.attend(sorted(hosts))
 
     def has_more(self, place: Place) -> bool:
-        """Whether events are recorded that who stands there was not told of."""
+        """Whether events are recorded that a listener at this place has not received."""
         return place.generation == self.generation and place.row < len(self.session.simulation.recording.events)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """What is so now, what is new for who stands there, and where they stand then."""
+        """The present state, what is new for a listener at this place, and its place after that."""
         session = self.session
         simulation = session.simulation
         if place.generation != self.generation:
@@ -196,7 +196,7 @@ class Stream:
 
 
 def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterator[int]:
-    """Where it stands there: found by the list itself, since a record is long."""
+    """Find the position there by the list itself, since a record is long."""
     try:
         while True:
             yield (begin := column.index(value, begin, end) + 1) - 1
@@ -205,7 +205,7 @@ def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterato
 
 
 def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
-    """Of a station that gives a host up, the host is whom it is about."""
+    """Return the node it is about: where a station gives up a host, the host."""
     found: dict[str, list[Any]] = {
         name: [] for name in ("time_ns", "event", "host", "station", "session", "message", "detail")
     }

@@ -1,1 +1,1 @@
-"""Programs in any language as hosts, stations and processes: started, told what happens, asked what they do, ended."""
+"""Programs in any language as hosts, stations and processes: started, notified of events, asked for actions, ended."""

@@ -1,6 +1,6 @@
-"""What a program may ask for, and whether a line asks for it rightly.
+"""What a program may ask for, and the check of each line that asks.
 
-Model     an action is an object with the key `do`; each has keys that must be there and keys that may be, and each key
+Model     an action is an object with the key `do`; each has required and optional keys, and each key
           a kind of value. Who may ask for what depends on the role. What is not listed is refused
 Units     nanoseconds, bytes, as the names say
 Errors    ValueError: what is wrong with a line, and what was expected

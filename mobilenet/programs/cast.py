@@ -1,7 +1,7 @@
-"""Who plays in one run with programs: what each is told of the run at its start, and what becomes of all at its end.
+"""The programs of one run: what each learns of the run at its start, and how all of them end.
 
-Model     nothing is started before the run begins. The names of buffers are those that the first program of a role says
-          in its answer to its first start; what it says later must be among them. A program whose node acts by a
+Model     nothing is started before the run begins. The names of buffers are those that the first program of a role
+          gives in its answer to its first start; later names must be among them. A program whose node acts by a
           clock of its own cannot show in virtual time what that node would still do. Where a delivery is missing when
           the run is over, programs have LISTENS_S of wall time to report it; the first report ends the wait
 Units     bytes; time in nanoseconds, as the names say in seconds
@@ -28,18 +28,18 @@ Note = Any  # (time_ns, node, life, from_program, line) -> None
 
 
 class Setting(NamedTuple):
-    """What a scenario says of its programs."""
+    """What a scenario declares about its programs."""
 
     commands: Mapping[Role, Sequence[str]]
     settings: Mapping[str, Any]
     answer_within_s: float
     folder: Path
     seed: int
-    counts: Mapping[str, int]  # stations and hosts, or n: told at each start
+    counts: Mapping[str, int]  # stations and hosts, or n: passed at each start
 
 
 class Cast:
-    """Of one run. `errors_into`: where standard error is kept; `note`: told of each line, both ways."""
+    """The programs of one run. `errors_into`: where standard error is kept; `note`: called for each line, both ways."""
 
     def __init__(self, setting: Setting, errors_into: Path | None = None, note: Note = None) -> None:
         self.setting = setting
@@ -60,7 +60,7 @@ class Cast:
         return talk, life
 
     def introduction(self, role: Role, me: int, stable: str) -> str:
-        """What a start tells, as members of an object. `stable`: as JSON."""
+        """The content of a start event, as members of an object. `stable`: as JSON."""
         setting = self.setting
         told = {
             "v": VERSION,

@@ -1,8 +1,8 @@
 """The programs of one run, as the emulator holds them: a supervisor, and two pipes for each life of a node.
 
-Model     the supervisor (supervisor.py) is the parent of them all. It is started with the first program, told to kill
-          single ones, and ends the rest as soon as this end of its socket is closed, by whomever. A program may have
-          stopped it, so where it is silent it is told to go on, once for each question
+Model     the supervisor (supervisor.py) is the parent of them all. It is started with the first program, kills
+          single ones on request, and ends the rest as soon as this end of its socket is closed. A program may have
+          stopped it, so where it is silent it is sent a signal to continue, once for each question
 Units     seconds of wall time
 Errors    ProgramError: a command that cannot be started
 Source    ours: docs/guide/programs.md
@@ -29,10 +29,10 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, spelled_out
 from mobilenet.scenario.programs import why_not_started
 
-DYING_S = 1.0  # how long a program that closed its output has to tell its exit code
+DYING_S = 1.0  # how long a program that closed its output has to report its exit code
 GOING_S = 0.5  # how long programs have to go by themselves when the run is over
-SILENT_S = 1.0  # the supervisor, before it is told to go on
-ANSWERS_S = 10.0  # from then on the supervisor, which never takes so long
+SILENT_S = 1.0  # the supervisor, before it is sent a signal to continue
+ANSWERS_S = 10.0  # from then on; the supervisor never takes longer
 ENDS_S = 20.0  # the supervisor, with all that it has to end
 LONGEST_LAST_LINE = 1000  # bytes of a line that a program writes when the run is over
 LONGEST_TAIL = 300  # characters of standard error in a message
@@ -93,7 +93,7 @@ class Children:
         return child
 
     def how_it_ended(self, child: Child) -> str:
-        """How a program ended that says no more, and what it said last on standard error; for a message."""
+        """How a silent program ended, with its last words on standard error; for a message."""
         return self._how(self._status(child))
 
     def failure(self, child: Child) -> str | None:
@@ -130,7 +130,7 @@ class Children:
             return []
         there = list(self._there.values())
         if self._process is not None and self._process.poll() is not None:
-            self._kill_groups()  # a program has ended who would have done it
+            self._kill_groups()  # the supervisor was ended by a program
         for child in there:
             os.close(child.to)
         try:
@@ -220,12 +220,12 @@ class Children:
                 command, pass_fds=(number,), start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
             )
         self._control, self._process = ours, process
-        self._finalizer = weakref.finalize(self, _end, process, ours)  # also if nobody closes it
+        self._finalizer = weakref.finalize(self, _end, process, ours)  # also if it is never closed
         return ours
 
 
 def _supervisor() -> list[str]:
-    """How Python is told to run it: as a file, or from the archive that workers of a cluster import us from."""
+    """The command for Python to run it: as a file, or from the archive that workers of a cluster import us from."""
     path = Path(__file__).with_name("supervisor.py")
     if path.is_file():
         return [str(path)]

@@ -1,11 +1,11 @@
 """One life of one program: a line to it for each event, and its answer, which ends with {"do":"done"}.
 
 Model     emulated time stands still until the answer is whole, so a slow program is a slow run and never a different
-          one. The answer is looked at as a whole; nothing of it takes effect before. An answer has one deadline, from
-          the event on; the clock is looked at only where the answer does not come soon and in one piece, so one that
+          one. The answer is checked as a whole; nothing of it takes effect before. An answer has one deadline, from
+          the event on; the clock is read only where the answer does not come soon and in one piece, so one that
           comes in pieces may take longer by SOON
 Units     seconds of wall time, bytes
-Errors    ProgramError, one line: who, which line, what was expected. Not finished in time: `is_input` is False
+Errors    ProgramError, one line: the program, its line, what was expected. Not finished in time: `is_input` is False
 Source    ours: docs/guide/programs.md
 """
 
@@ -31,7 +31,7 @@ DONE = {"do": "done"}
 
 
 def _no_number(name: str) -> NoReturn:
-    raise json.JSONDecodeError(f"{name} is no JSON", name, 0)
+    raise json.JSONDecodeError(f"{name} is not JSON", name, 0)
 
 
 decode = json.JSONDecoder(parse_constant=_no_number).decode
@@ -54,10 +54,10 @@ class Conversation:
         self._soon_ms = self._soon_s * 1000
         self._output = select.poll()
         self._output.register(child.back, select.POLLIN)
-        self._lines = 0  # that it has said
+        self._lines = 0  # that it has written
 
     def ask(self, event: str) -> tuple[list[dict[str, Any]], list[str]]:
-        """Tell an event, a line without its end; what is answered, `done` left out, as values and as lines."""
+        """Send an event, a line without its end; return the answer, `done` left out, as values and as lines."""
         child = self.child
         data = event.encode() + b"\n"
         if self._output.poll(0):
@@ -81,7 +81,7 @@ class Conversation:
         return self._understood(answer, event)
 
     def tell_end(self, event: str) -> None:
-        """A last event, whose answer nobody waits for."""
+        """Send a last event without waiting for an answer."""
         with suppress(OSError):  # it need not listen any more
             os.write(self.child.to, event.encode() + b"\n")
 
@@ -91,7 +91,7 @@ class Conversation:
     # --- what is not usual
 
     def _write_rest(self, data: bytes, event: str, deadline_s: float) -> bytes:
-        """It does not read as fast as it is told: it may be speaking itself."""
+        """Handle a program that reads too slowly: it may be writing itself."""
         both = select.poll()
         both.register(self.child.to, select.POLLOUT)
         both.register(self.child.back, select.POLLIN)
@@ -123,7 +123,7 @@ class Conversation:
             if not self._output.poll(max(0.0, deadline_s - time.monotonic()) * 1000):
                 whole = b"".join(parts).rpartition(b"\n")[0]
                 if whole:
-                    self._understood(whole + b"\n", event)  # it may say what is wrong
+                    self._understood(whole + b"\n", event)  # it may explain the error
                 self._fail_late(event)
             part = self._some(event)
             parts.append(part)
@@ -143,14 +143,14 @@ class Conversation:
         try:
             lines = answer.decode().split("\n")
         except UnicodeDecodeError as error:
-            self._fail(f"bytes that are no UTF-8, after {shown(answer[: error.start].decode()[-60:])!r}", event)
+            self._fail(f"bytes that are not UTF-8, after {shown(answer[: error.start].decode()[-60:])!r}", event)
         lines.pop()
         actions = []
         for number, line in enumerate(lines, 1):
             try:
                 action = decode(line)
             except (json.JSONDecodeError, RecursionError):
-                self._fail_line(number, line, "is no JSON; expected one object to a line", event)
+                self._fail_line(number, line, "is not JSON; expected one object to a line", event)
             except ValueError:
                 most = f"{sys.get_int_max_str_digits():,}"
                 self._fail_line(number, line, f"has a whole number of more than {most} digits", event)
@@ -169,7 +169,7 @@ class Conversation:
         return actions, lines
 
     def _refuse_early(self) -> None:
-        """It says something, or is no more, although it was not asked."""
+        """Handle a program that writes or ends without having been asked."""
         data = os.read(self.child.back, CHUNK_BYTES)
         if not data:
             self._fail(f"it {self._children.how_it_ended(self.child)}, without being asked to stop", "")
@@ -195,7 +195,7 @@ class Conversation:
 
 
 def _told(event: str) -> str:
-    return f"; it was told {shown(event)}" if event else ""
+    return f"; the event was {shown(event)}" if event else ""
 
 
 def _ends(answer: bytes) -> bool:

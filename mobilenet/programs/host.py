@@ -32,7 +32,7 @@ class ProgramHost(Party):
     def __init__(self, cast: Cast, port: Any, memory: Memory) -> None:
         super().__init__(cast, port)
         self._memory = memory
-        self._out: bool | None = None  # what the program says of it
+        self._out: bool | None = None  # as the program reports it
         self._refused = False
         self._does |= {
             "deliver": self._deliver,

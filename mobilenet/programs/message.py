@@ -1,7 +1,7 @@
-"""What one program says to another: any JSON value, with a size.
+"""A message from one program to another: any JSON value, with a size.
 
-Model     the size is what the sender says; without that it is the emulator's own compact UTF-8 encoding of the value,
-          and the payload that is declared beside it. All receivers share one object. What a value calls itself (the
+Model     the size is the sender's; without one it is that of the emulator's own compact UTF-8 encoding of the value,
+          plus the payload that is declared with it. All receivers share one object. What a value calls itself (the
           first item of a list, `type` or `kind` of an object) is the name of its kind in counters, tables and pictures
 Units     bytes
 Source    ours: docs/guide/programs.md
@@ -17,7 +17,7 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 
 
 def text_of(key: str, value: Any) -> str:
-    """A value of a program's line as others are told it; ValueError where what can be read cannot be written."""
+    """A value of a program's line as others receive it; ValueError where what can be read cannot be written."""
     try:
         text = encode(value)
         text.encode()
@@ -31,7 +31,7 @@ def text_of(key: str, value: Any) -> str:
 
 
 class Says:
-    """A message of a program. `text` is its value as receivers are told it, `tag` what its sender calls the frame, as
+    """A message of a program. `text` is its value as receivers get it, `tag` what its sender calls the frame, as
     JSON too.
     """
 
@@ -50,7 +50,7 @@ class Says:
         return ()
 
     def _asdict(self) -> dict[str, Any]:
-        """What the record of messages tells of it."""
+        """What the record of messages holds of it."""
         return {"says": self.value}
 
 

@@ -1,7 +1,7 @@
 """What hosts, stations and processes that are programs have in common: events go out, actions take effect.
 
-Model     an event is told, the answer is read as a whole, then its actions take effect in their order, at the event's
-          time. What they cause at once (a frame that does not fit the queue) is told after them, in its turn
+Model     an event is sent, the answer is read as a whole, then its actions take effect in their order, at the event's
+          time. What they cause at once (a frame that does not fit the queue) is reported after them, in its turn
 Units     integer nanoseconds, bytes
 Errors    ProgramError, one line: node, time, line, what was expected
 Source    ours: docs/guide/programs.md
@@ -48,7 +48,7 @@ class Party:
         self._sizes: dict[str, int] = {}
         self._full: tuple[int, ...] = ()
         self._settled = True
-        self._moment, self._at_once = -1, 0  # when it was told something last, and how many events at that time
+        self._moment, self._at_once = -1, 0  # time of the last event, and the number of events at it
         self._to_tell: deque[str] = deque()  # what happened while an answer took effect
         self._acting = False
         self._does: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -88,10 +88,10 @@ class Party:
         """This life is over."""
         self._cast.end_life(self._name)
 
-    # --- telling
+    # --- events
 
     def begin(self, stable: str = "null") -> None:
-        """The program is started, and told who it is."""
+        """Start the program, and send it its identity."""
         cast = self._cast
         self._talk, self._life = cast.start(self.role, self.port.me)
         self.tell("start", "," + cast.introduction(self.role, self.port.me, stable))
@@ -121,8 +121,8 @@ class Party:
         self._at_once += 1
         if self._at_once > MOST_AT_ONCE:
             raise ProgramError(
-                f"{self._name}: told more than {MOST_AT_ONCE:,} events at one moment, and time does not go on;"
-                f" the last: {shown(line)}; expected that it does not begin anew at once, as with timers of 0 ns"
+                f"{self._name}: more than {MOST_AT_ONCE:,} events at one moment, so time does not advance;"
+                f" the last: {shown(line)}; expected that it pauses between actions, e.g. by timers above 0 ns"
             )
         note = self._cast.note
         if note is not None:
@@ -172,7 +172,7 @@ class Party:
         if found.size_bytes > MOST_FRAME_BYTES:
             raise ValueError(
                 f"its message and payload_bytes make {found.size_bytes} bytes, and a frame carries at most"
-                f" {MOST_FRAME_BYTES}; expected a smaller message, or bytes that say how large it is"
+                f" {MOST_FRAME_BYTES}; expected a smaller message, or `bytes` with its size"
             )
         return found
 
@@ -209,7 +209,7 @@ class Party:
         self._settled = action["value"]
 
     def _log(self, action: dict[str, Any]) -> None:
-        """It stands in the record of lines, if that is asked for."""
+        """Write the line into the record of lines, if that is asked for."""
 
 
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:

@@ -1,6 +1,6 @@
 """A process whose protocol is a program: BroadcastProtocol of protocols/vcube/port.py, hook by hook.
 
-Model     broadcasts are named by the emulator, and cannot be refused: who broadcasts is up, and that is all it takes
+Model     broadcasts are named by the emulator, and cannot be refused: a process that is up can broadcast
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/programs.md
 """

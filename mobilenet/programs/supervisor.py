@@ -1,7 +1,7 @@
-"""The parent of all programs of a run: it starts them, keeps what they say on standard error, and outlives the emulator
+"""The parent of all programs of a run: it starts them, keeps their standard error, and outlives the emulator
 by just as long as it takes to end them.
 
-Model     a process of its own, told what to do over one socket, a line of JSON at a time, and answering each. On Linux
+Model     a separate process that gets its commands over one socket, one line of JSON each, and answers each. On Linux
           it adopts what its programs leave behind, so that nothing escapes by a second fork or a session of its own;
           elsewhere the process group of each program is what is ended. When the socket closes, and it closes as well
           when the emulator is killed, everything ends
@@ -27,7 +27,7 @@ from typing import Any
 Line = dict[str, Any]  # of JSON
 
 PR_SET_CHILD_SUBREAPER = 36
-KEPT_BYTES = 65_536  # of what each node says on standard error, all its lives together
+KEPT_BYTES = 65_536  # of each node's standard error, over all its lives
 TAIL_BYTES = 2_000
 CHUNK_BYTES = 65_536
 CHUNKS_AT_ONCE = 16  # of one program, before the others have their turn: it may write as fast as it is read
@@ -109,7 +109,7 @@ class Supervisor:
         return {"code": code, "tail": program.tail.decode("utf-8", "replace")}
 
     def do_ended(self, asked: Line, descriptors: list[int]) -> Line:
-        """Those that have ended by now, even if somebody else still holds their output."""
+        """Those that have ended by now, even if another process still holds their output."""
         return {"pids": [pid for pid, program in self.programs.items() if exit_code(program.child) is not None]}
 
     def do_kill(self, asked: Line, descriptors: list[int]) -> Line:
@@ -121,7 +121,7 @@ class Supervisor:
         return {}
 
     def take_errors(self, program: Program) -> None:
-        """What it has said on standard error; the first bytes are kept, the last ones remembered, the rest is lost."""
+        """Read its standard error; the first bytes are kept, the last ones remembered, the rest is lost."""
         for _ in range(CHUNKS_AT_ONCE):
             if program.errors < 0:
                 return
@@ -174,8 +174,8 @@ class Supervisor:
 
 
 def exit_code(child: subprocess.Popen[bytes], within_s: float = 0.0) -> int | None:
-    """Of a program that ends within this time, negative for a signal; None: it lives. Its number stays taken until
-    do_kill, which ends its process group: nobody else may have that number by then.
+    """The exit code of a program that ends within this time, negative for a signal; None: it lives. Its PID stays taken
+    until do_kill, which ends its process group: no other process can get that PID by then.
     """
     deadline = time.monotonic() + within_s
     while True:
@@ -196,7 +196,7 @@ def end_group(pid: int) -> None:
 
 
 def children() -> list[int]:
-    """Whoever has this process as its parent, adopted ones too; nobody where the system does not tell."""
+    """The children of this process, adopted ones too; empty where the system does not list them."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
             return [int(pid) for pid in file.read().split()]

@@ -1,1 +1,1 @@
-"""Programs that talk UDP, in real time: sockets, a clock on the wall, and lines that tell what programs do."""
+"""Programs that talk UDP, in real time: sockets, the wall clock, and lines that report what programs do."""

@@ -1,7 +1,7 @@
-"""Who is called what: an address for each pair of hosts, so that where a datagram goes says from whom it comes.
+"""An address for each pair of hosts, so that a datagram's destination also identifies its sender.
 
 Model     host A reaches host B at PREFIX.A.B; PREFIX.A.A is A's own. All of them are local to this machine, since all
-          of 127.0.0.0/8 is, without anybody's leave (Linux)
+          of 127.0.0.0/8 is, without special permission (Linux)
 Errors    none
 Source    ours: docs/guide/real-time.md
 """
@@ -25,7 +25,7 @@ class Addresses:
         return f"{self._text}.{host}.{peer}"
 
     def ends(self, address: bytes) -> tuple[int, int] | None:
-        """Who says something to whom at this address, four bytes; None: it is not one of a pair."""
+        """The sender and receiver of this address, four bytes; None: it does not belong to a pair."""
         host, peer = address[2], address[3]
         if address[:2] != self._prefix or host == peer or max(host, peer) >= self._hosts:
             return None

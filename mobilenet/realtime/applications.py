@@ -1,11 +1,11 @@
-"""The programs of a run in real time: what they send enters their hosts, and what they say becomes events.
+"""The programs of a run in real time: what they send enters their hosts, and the lines that they write become events.
 
 Model     a host's program lives from the moment the host joins, and again from each recovery on; a crash kills it,
           with its process group. Programs that the user has started are cut off from the network for as long as their
           host is not there. First the datagrams are taken from their sockets, then all lines are read, and only then do
-          the datagrams enter the network: what a program has said before it sent is there by then, so a broadcast is
-          recorded before anybody can deliver it. Numbers of messages are the program's own, in any order; in the record
-          each host's count from 0
+          the datagrams enter the network: what a program wrote before it sent is there by then, so a broadcast is
+          recorded before any host can deliver it. Numbers of messages are the program's own, in any order; in the
+          record each host's count from 0
 Units     bytes
 Errors    ProgramError: a program that fails
 Source    ours: docs/guide/real-time.md
@@ -31,13 +31,13 @@ from mobilenet.realtime.tcp_refusal import TcpRefusal
 HEADER_BYTES = 16  # of Datagram
 CHUNKS_AT_ONCE = 256  # of one program's lines, before the network goes on: it may write as fast as it is read
 LOOKED_AFTER_S = 0.1  # so often it is looked whether programs have failed
-QUIET_NS = 1_000_000_000  # so long nothing comes in and nothing is said: programs are at rest
+QUIET_NS = 1_000_000_000  # without datagrams and lines for this time, programs are at rest
 UNKNOWN = 10**12  # numbers of messages from here on: delivered, and never broadcast
 Note = Callable[..., None]  # EventLog.add
 
 
 class Told(NamedTuple):
-    """What a scenario says of them."""
+    """What a scenario declares about them."""
 
     command: tuple[str, ...] | None
     port: int
@@ -73,7 +73,7 @@ class Applications:
         self._running: dict[int, Child] = {}
         self._mute: set[int] = set()  # those of them that have closed their standard output
         self._over: set[int] = set()  # processes of those that have ended well
-        self._look_s = 0.0  # when it is looked next who has
+        self._look_s = 0.0  # time of the next check for ended programs
         self._logs: dict[int, Log] = {}
         self._numbers: dict[tuple[int, int], int] = {}  # (host, what its program calls a message) -> number
         self._counts: dict[int, int] = {}
@@ -84,7 +84,7 @@ class Applications:
     # --- lives
 
     def open(self) -> None:
-        """ScenarioError where nobody can listen at the port."""
+        """Raise ScenarioError if the port cannot be listened at."""
         self._gateway.open(self._told.port)
         self._tcp.open(self._told.port)
         for each in (*self._gateway.sockets, self._tcp.listening):
@@ -122,7 +122,7 @@ class Applications:
         self.pace.close()
 
     def is_quiet(self) -> bool:
-        """Nothing was sent or said for a while."""
+        """Whether nothing was sent or written for a while."""
         return self._now() - self._stirred_ns >= QUIET_NS
 
     def document(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class Applications:
     # --- what comes in
 
     def _take(self) -> None:
-        came = list(self._gateway.take())  # before the lines: whatever was said before these were sent is read now
+        came = list(self._gateway.take())  # before the lines: all that was written before these were sent is read now
         self._tcp.answer()
         for me in sorted(self._hosts):
             self._read(me)
@@ -173,7 +173,7 @@ class Applications:
             self.undeliverable += 1
 
     def _read(self, me: int) -> None:
-        """All that it has said by now."""
+        """Read all that it has written by now."""
         child, log = self._running.get(me), self._logs[me]
         for _ in range(CHUNKS_AT_ONCE):
             if child is None or me in self._mute:
@@ -198,8 +198,8 @@ class Applications:
                 break
 
     def _see_who_ended(self) -> None:
-        """A program need not live as long as its host, but it must not fail. Its output says nothing of that: it may
-        close it, and what it has started may keep it open.
+        """A program need not live as long as its host, but it must not fail. Its output is not a sign of life: it may
+        close it, and its children may keep it open.
         """
         now_s = time.monotonic()
         if not self._running or now_s < self._look_s:
@@ -228,12 +228,12 @@ class Applications:
             self._hosts[me].port.deliver(MessageId(sender, number), None)
             return
         number = self._counts[me] = self._counts.get(me, -1) + 1
-        self._numbers[me, said] = number  # a new life may begin anew
+        self._numbers[me, said] = number  # a new life may begin at 0 again
         self._note(self._now(), f"h{me}", "broadcast", f"h{me}:{number}")
 
 
 class LiveHost(RelayHost):
-    """A host with a program beside it."""
+    """A host with a program attached."""
 
     def __init__(self, applications: Applications, port: UnicastHostPort, memory: Memory) -> None:
         super().__init__(port, memory, applications.hand_over)

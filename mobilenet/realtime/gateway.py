@@ -38,23 +38,21 @@ class Gateway:
             self._at = {host: (addresses.of(host, host), own_port) for host in range(hosts)}
         self._is_learned = own_port is None
         self._left: dict[int, set[tuple[str, int]]] = {}  # host -> where its program was before
-        self.claimed_twice: set[int] = set()  # hosts that several programs say they are, at the same time
+        self.claimed_twice: set[int] = set()  # hosts that several programs claim to be, at the same time
         self.strangers = 0
         self.sockets: dict[socket.socket, bytes | None] = {}  # with the one address that it is bound to
         self._from: dict[bytes | None, socket.socket] = {}
 
     def open(self, port: int) -> None:
         if sys.platform != "linux":
-            raise ScenarioError(
-                "protocol: programs that talk UDP run on Linux alone, where all of 127.0.0.0/8 is local"
-            )
+            raise ScenarioError("protocol: programs that talk UDP run only on Linux, where all of 127.0.0.0/8 is local")
         try:
             self.sockets = self._on_the_loopback(port) or self._one_each(port)
         except OSError as error:
             self.close()
             raise ScenarioError(
                 f"protocol.port: cannot listen at port {port} of the loopback interface: {error.strerror};"
-                " expected a port that nobody uses"
+                " expected a free port"
             ) from None
         self._from = {name: each for each, name in self.sockets.items()}
 
@@ -80,7 +78,7 @@ class Gateway:
                 yield (*ends, data)
 
     def _moves(self, host: int, place: tuple[str, int]) -> None:
-        """A program that is started anew comes from another place; one that comes back was never gone."""
+        """A restarted program comes from another address; one that comes back was never gone."""
         before = self._left.setdefault(host, set())
         if place in before:
             self.claimed_twice.add(host)
@@ -89,8 +87,8 @@ class Gateway:
         self._at[host] = place
 
     def hand_over(self, source: int, to: int, data: bytes) -> bool:
-        """Give a datagram to the program of a host, from the address that it knows the sender by. False: nobody knows
-        where that program is, or its buffer is full.
+        """Give a datagram to the program of a host, from the address that it knows the sender by. False: the address of
+        that program is unknown, or its buffer is full.
         """
         where = self._at.get(to)
         if where is None:

@@ -1,8 +1,8 @@
-"""What programs write, line by line, and what their lines say: two regular expressions of a scenario tell.
+"""Read what programs write, line by line, with two regular expressions of the scenario.
 
-Model     whole lines, of standard output or of a file that is followed. An expression that is looked for too long is
+Model     whole lines, of standard output or of a file that is followed. A search that takes too long is
           given up, by a signal that counts the process's own time: a few characters are enough to keep one busy for
-          years. Where signals are not ours (outside of the main thread) nobody stops it
+          years. Where signals are not available (outside the main thread) it is not stopped
 Units     bytes; seconds of CPU
 Errors    ProgramError: an expression that takes too long, or finds no number. ScenarioError: a sender that does not
           exist. Then the numbers of all senders are in doubt, and with them the record, so no run is kept
@@ -30,7 +30,7 @@ from mobilenet.scenario.base import is_file
 CHUNK_BYTES = 65_536
 LONGEST_LINE_BYTES = 1 << 20
 LONGEST_NUMBER = 12  # digits
-LONGEST_SEARCH_S = 1.0  # of CPU, for all that one program has said since the last time
+LONGEST_SEARCH_S = 1.0  # of CPU, for all that one program has written since the last time
 
 
 class Said(NamedTuple):
@@ -54,7 +54,7 @@ class Expressions:
         return not self._looked_for
 
     def find(self, host: int, lines: Sequence[bytes], found: list[Said], log: Path | None = None) -> None:
-        """Add what lines of a host's program say, in their order; up to the line that cannot be understood. `log`: the
+        """Add the events in lines of a host's program, in order, up to the first line not understood. `log`: the
         file that they are from; None: standard output.
         """
         key, line = "", b""
@@ -137,7 +137,7 @@ class Log:
         self._read_bytes = 0 if there is None else there.st_size  # of an earlier run
 
     def more(self) -> bytes:
-        """What is new in it; from its beginning, where it was begun anew."""
+        """Return what is new in it; all of it if the file was started again."""
         assert self.path is not None
         try:
             found = self.path.stat()

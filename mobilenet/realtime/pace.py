@@ -1,10 +1,10 @@
-"""The clock on the wall: emulated time follows it, and how far it falls behind is measured.
+"""The wall clock: emulated time follows it, and how far it falls behind is measured.
 
 Model     emulated time 0 is when the run begins. The emulation sleeps until its next event is due or something comes
           in; then it does all that is due by now, and what came in happens now. Lateness: from the moment at which the
           first event of such a batch was due until the whole batch is done
 Units     nanoseconds of the monotonic clock
-Errors    FellBehind: later than allowed; ProgramError: somebody wants it to end
+Errors    FellBehind: later than allowed; ProgramError: the run was asked to end
 Source    ours: docs/guide/real-time.md
 """
 

@@ -1,7 +1,7 @@
-"""Who asks for TCP is told that there is none.
+"""Refuse TCP with an explanation: hosts talk UDP only.
 
-Model     a listening socket beside that for datagrams; each connection gets one line and ends. Without it the system
-          would refuse the connection, and nobody would know why
+Model     a listening socket next to that for datagrams; each connection gets one line and ends. Without it the system
+          would refuse the connection without a reason
 Source    ours: docs/guide/real-time.md
 """
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from mobilenet.realtime.addresses import Addresses
 
-AT_ONCE = 16  # before the network goes on: somebody may ask again and again
+AT_ONCE = 16  # before the network goes on: a program may ask again and again
 ANSWER = b"mobilenet carries UDP alone: no TCP here\n"
 
 
@@ -25,7 +25,7 @@ class TcpRefusal:
         self.listening: socket.socket | None = None
 
     def open(self, port: int) -> None:
-        """Where that is possible: on the loopback interface, at a port that nobody uses."""
+        """Listen, where that is possible: on the loopback interface, at a free port."""
         ours = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
@@ -39,7 +39,7 @@ class TcpRefusal:
         self.listening = ours
 
     def answer(self) -> None:
-        """Those who have asked since the last time."""
+        """The hosts that have asked since the last time."""
         for _ in range(AT_ONCE):
             if self.listening is None:
                 return

@@ -1,1 +1,1 @@
-"""Programs under the magnifying glass: whether they are deterministic, and one of them alone with what it was told."""
+"""Check whether programs are deterministic, and replay one of them against its recorded events."""

@@ -1,6 +1,6 @@
-"""One program alone with what it was told in a run, and the first answer that is another one.
+"""Replay one program on the events it received in a run, and find the first different answer.
 
-Model     the lines of one life of a node are fed to a command, and each answer is held against the recorded one as
+Model     the lines of one life of a node are fed to a command, and each answer is compared with the recorded one as
           JSON, line by line. The emulator is not there: nothing depends on what is answered
 Units     seconds of wall time
 Errors    ProgramError, as in a run; RunError: recorded lines that no run records
@@ -20,7 +20,7 @@ from mobilenet.rundir.reader import RunError
 
 
 class Parting(NamedTuple):
-    """An answer that differs: what was told, and the lines of both answers."""
+    """An answer that differs: the event, and the lines of both answers."""
 
     told: str
     number: int  # of the event, from 1
@@ -52,7 +52,7 @@ def feed(
 
 
 def exchanges(lines: Sequence[Line]) -> Iterator[tuple[str, list[str]]]:
-    """What was told, and the lines of its answer."""
+    """An event, and the lines of its answer."""
     told: str | None = None
     answer: list[str] = []
     for line in lines:
@@ -70,4 +70,4 @@ def _values(lines: Sequence[str], folder: Path) -> list[str]:
     try:
         return [value_of(line) for line in lines]
     except (ValueError, RecursionError):
-        raise RunError(f"{folder / 'lines.parquet'}: a line of a program that is no JSON; the run is damaged") from None
+        raise RunError(f"{folder / 'lines.parquet'}: a program's line that is not JSON; the run is damaged") from None

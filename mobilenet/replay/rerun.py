@@ -1,9 +1,9 @@
-"""A run again, with what it did not record: protocols and network are deterministic, so the same thing happens.
+"""Repeat a run to record more of it: protocols and network are deterministic, so the same thing happens.
 
 Model     the effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
-          `record.programs`, and its fingerprint is held against that of the manifest. What is recorded changes nothing
+          `record.programs`, and its fingerprint is compared with that of the manifest. What is recorded changes nothing
           that happens
-Errors    RunError when the directory is no run of hosts and stations, is one in real time, or its scenario no longer
+Errors    RunError when the directory is not a run of hosts and stations, is one in real time, or its scenario no longer
           gives the same run
           (it was edited, or this version of mobilenet behaves otherwise)
 Source    ours: docs/guide/pictures.md
@@ -51,7 +51,7 @@ def write_frames(directory: Path, folder: Path, progress: Progress | None = None
 def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:
     """Rows of lines.parquet of a run of programs that had not recorded their lines."""
     if not hasattr(load_scenario(directory / "scenario.yaml").protocol, "command"):
-        raise RunError(f"{directory}: its protocol is no program; expected a scenario with protocol.command")
+        raise RunError(f"{directory}: its protocol is not a program; expected a scenario with protocol.command")
     recording = _again(directory, "programs", progress, allow_code)
     assert recording.lines is not None
     return list(zip(*recording.lines.lists.values(), strict=True))
@@ -65,7 +65,7 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     if scenario.protocol.name == "datagrams":
         expected = f"one that recorded its {what}, with --set record.{what}=true"
         if what == "programs":
-            expected = "one of programs in virtual time: there are no lines to feed these"
+            expected = "one of programs in virtual time: this one has no lines to feed to its programs"
         raise RunError(f"{directory}: a run in real time, which is never the same again; expected {expected}")
     require_allowed(scenario, allow_code)
     try:

@@ -1,10 +1,10 @@
-"""What programs were told and said in a run: read from its record, or from the same run again.
+"""The lines to and from programs in a run: read from its record, or from the same run again.
 
-Model     lines.parquet holds every line in the order in which it was told or said. A run that did not record it is
-          played again, which runs its programs. Two lines are the same if their values are: the order of keys, which
-          some languages draw anew for each process, and blanks say nothing
+Model     lines.parquet holds all lines in the order in which they were sent. A run that did not record them is
+          repeated, which runs its programs. Two lines are the same if their values are: the order of keys, which
+          some languages draw for each process, and blanks do not matter
 Shapes    columns as rundir/schema.py has them; a Line is one row
-Errors    RunError: no run of programs, or one that does not come out the same again
+Errors    RunError: not a run of programs, or one that differs when repeated
 Source    ours: docs/guide/programs.md
 """
 
@@ -50,7 +50,7 @@ def lines_of(directory: Path, progress: Progress | None = None, allow_code: bool
         rows = zip(*(frame[name].tolist() for name in Line._fields), strict=True)
         lines = [Line(*row) for row in rows]
         if strange := next((line.node for line in lines if not NODE.fullmatch(line.node)), None):
-            raise RunError(f"{directory / 'lines.parquet'}: {strange[:40]!r} is no node; the run is damaged")
+            raise RunError(f"{directory / 'lines.parquet'}: {strange[:40]!r} is not a node; the run is damaged")
         return lines, False
     return [Line(*row) for row in lines_again(directory, progress, allow_code)], True
 
@@ -71,7 +71,7 @@ def lines_of_node(lines: list[Line], node: str, life: int, directory: Path) -> l
 
 
 def first_difference(once: list[Line], then: list[Line]) -> Difference | None:
-    """Of two runs of one scenario; None: every line says the same."""
+    """The first difference between two runs of one scenario; None: all lines agree."""
     for place, (a, b) in enumerate(zip(once, then, strict=False)):
         if a != b and not (a[:-1] == b[:-1] and _say_the_same(a.line, b.line)):
             same_place = (a.node, a.life, a.said) == (b.node, b.life, b.said)
@@ -84,7 +84,7 @@ def first_difference(once: list[Line], then: list[Line]) -> Difference | None:
 
 
 def value_of(line: str) -> str:
-    """What a line says, in one spelling: 1 and 1.0 and true are three values. ValueError, RecursionError: no JSON."""
+    """A line's value in one spelling: 1 and 1.0 and true are three values. ValueError, RecursionError: not JSON."""
     return json.dumps(decode(line), sort_keys=True)
 
 

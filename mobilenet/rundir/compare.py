@@ -1,7 +1,7 @@
-"""Where two runs part: the first event that is not the same, and what their scenarios and metrics have apart.
+"""Find where two runs differ: the first event, and the keys of scenarios and metrics.
 
 Model     events are compared row by row in order of occurrence; scenarios key by key with all defaults filled in
-Errors    RunError for a directory that is no run
+Errors    RunError for a directory that is not a run
 Source    ours: docs/guide/pictures.md
 """
 

@@ -38,7 +38,7 @@ class RunKind:
         return f"still owed at members: {counted(owed, 'delivery')}" if owed else ""
 
     def require_hosts(self, directory: Path, why: str) -> None:
-        """Raise RunError unless hosts and stations took part; `why` says what cannot be done without."""
+        """Raise RunError unless hosts and stations took part; `why` names what needs them."""
 
 
 class _Processes(RunKind):

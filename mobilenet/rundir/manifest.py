@@ -1,6 +1,6 @@
-"""What a run says of itself: manifest.json.
+"""What a run states about itself: manifest.json.
 
-Model     part of it repeats what follows from the scenario (expected/hosts.py); the rest tells how the run went
+Model     part of it repeats what follows from the scenario (expected/hosts.py); the rest describes how the run went
 Units     seconds, as the names say
 Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """

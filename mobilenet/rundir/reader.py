@@ -39,7 +39,7 @@ def free_copy_name(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-AGAIN = "remove the file, and `mobilenet verify` makes it anew"  # what follows from the record
+AGAIN = "remove the file, and `mobilenet verify` makes it again"  # what follows from the record
 SMALL_BYTES = 32_000_000  # of a table, which take a twentieth of a second to read
 
 
@@ -69,10 +69,10 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
 
 
 def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
-    """verdict.json or metrics.json: what follows from the record, and is no part of it."""
+    """verdict.json or metrics.json: what follows from the record, and is not part of it."""
     if not (directory / name).exists():
         raise RunError(
-            f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` makes it anew from the record"
+            f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` makes it again from the record"
         )
     try:
         value = read_json(directory, name)
@@ -95,7 +95,7 @@ def read_coded(directory: Path, table: str) -> Table:
 
 
 def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The same, or some of its columns, as a pandas frame."""
+    """The table, or some of its columns, as a pandas frame."""
     return read_table(directory, table, columns).to_pandas()
 
 
@@ -124,7 +124,7 @@ def read_table(directory: Path, table: str, columns: Sequence[str] | None = None
 
 
 def require_tables(directory: Path, counters: dict[str, Any]) -> None:
-    """Refuse a directory whose optional tables are not those that were counted; what is in them nobody judges."""
+    """Refuse a directory whose optional tables are not those that were counted; their contents are not checked."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -148,15 +148,15 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
             f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file"
         )
     found = file_digests(directory)
-    for name in sorted(written):  # what people put beside it, a picture say, is theirs
+    for name in sorted(written):  # extra files, e.g. a picture, are the user's
         if written[name] != found.get(name):
             what = "not as the run wrote it" if name in found else "missing"
             raise RunError(f"{directory / name}: {what}; manifest.json holds the SHA-256 of each file")
 
 
 def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
-    """Refuse a directory with a table that is plainly not what the run wrote: small ones by their digests, of large
-    ones the two ends alone, which takes no time.
+    """Refuse a directory with a table that is plainly not what the run wrote: small ones by their digests, large
+    ones only by their two ends, which takes no time.
     """
     written = manifest.get("files")
     written = written if isinstance(written, dict) else {}

@@ -68,7 +68,7 @@ class EventLog:
     def appends(
         self,
     ) -> tuple[Callable[[int], None], Callable[[str], None], Callable[[str], None], Callable[[str], None]]:
-        """Of time_ns, node, event and message: all that a delivery needs, for who records a million of them."""
+        """Record time_ns, node, event and message: all that a delivery needs; fast, for a million of them."""
         return self.time_ns.append, self.node.append, self.event.append, self.message.append
 
     def rows(self, first: int) -> list[tuple[Any, ...]]:
@@ -153,7 +153,7 @@ class Recording:
         self._rows: tuple[int, ...] = ()
 
     def tables(self) -> dict[str, Table]:
-        """What was recorded so far as whole columns. They are made once, and anew when there are more rows."""
+        """The record so far as whole columns, made once, and again when there are more rows."""
         tables = self._others()
         rows = (len(self.events), *(len(table) for table in tables.values()))
         if rows != self._rows:

@@ -1,4 +1,4 @@
-"""What a run directory holds: files, tables, columns, types, versions. Writer, readers and pictures go by this alone.
+"""What a run directory holds: files, tables, columns, types, versions. Writer, readers and pictures use only this.
 
 Model     two kinds of runs: `mobile`, hosts and stations, and `processes`, plain processes on an abstract network
 Units     the last part of a column's name: _ns, _m, _bytes
@@ -20,7 +20,7 @@ REQUIRED_FILES: Final = (
     "positions.parquet",
     "counters.json",
 )
-DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made anew
+DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made again
 MOST_LISTED: Final = 20  # entries of a list, in the detail of a message
 OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines")
 
@@ -93,8 +93,8 @@ class Event(NamedTuple):
 
 
 def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -> dict[str, tuple[str, ...]]:
-    """The quantities that are buffers of each host (h) and of each station (s); `untold`: if the manifest does not say
-    it, or nothing that could be meant.
+    """The quantities that are buffers of each host (h) and of each station (s); `untold`: if the manifest lacks
+    them, or not in a usable way.
     """
     told = manifest.get("buffers")
     named = {"h": told.get("hosts"), "s": told.get("stations")} if isinstance(told, Mapping) else {"h": told, "s": told}

@@ -1,7 +1,7 @@
 """What is wrong with the files of a run that some program could not make sense of.
 
 Model     asked only after something went wrong, since it reads everything: the record against the digests in the
-          manifest, the manifest against what a run says of itself and against its scenario, and what follows from the
+          manifest, the manifest against its schema and against its scenario, and what follows from the
           record for its form. A run without fault is the reader's own error
 Errors    none; the fault is the answer
 Source    ours: docs/run-directory.md

@@ -1,8 +1,8 @@
-"""One table of a run as whole columns: texts as codes, numbers as arrays, each made once for all who ask.
+"""One table of a run as whole columns: texts as codes, numbers as arrays, each made once for all readers.
 
-Model     whoever reads rows takes a column as a list, as ever; who counts, compares and judges a million rows takes
-          codes: a column of texts has few different ones, so each is looked at once, and the rest is arithmetic. The
-          table stands still: what is added to a list after a column was coded is not seen
+Model     readers of rows take a column as a list; code that counts, compares and judges a million rows takes
+          codes: a column of texts has few different ones, so each is read once, and the rest is arithmetic. The
+          table must not change: what is added to a list after a column was coded is not seen
 Shapes    codes: int32 (rows,), -1 where there is nothing; numbers: int64 or float64 (rows,)
 Errors    TypeError, ValueError, OverflowError for a column that is not of the type that the schema promises
 Source    ours: docs/run-directory.md, docs/performance.md
@@ -75,7 +75,7 @@ class Table(Mapping[str, list[Any]]):
 
     @staticmethod
     def of(columns: Mapping[str, list[Any]]) -> Table:
-        """The same, if it is a table already."""
+        """Return a table as it is, and make one of columns."""
         return columns if isinstance(columns, Table) else Table(columns)
 
     def __getitem__(self, name: str) -> list[Any]:
@@ -168,7 +168,7 @@ class Table(Mapping[str, list[Any]]):
         )
 
     def _numbers_or_nothing(self, name: str) -> tuple[np.ndarray, list[pa.Buffer | None]]:
-        """The numbers of a column, and Arrow's buffers, of which the first one says where there is one."""
+        """The numbers of a column, and Arrow's buffers, of which the first one marks where there is one."""
         try:
             return self.numbers(name), [None]
         except TypeError:  # not everywhere

@@ -1,4 +1,4 @@
-"""A run's directory: what was recorded becomes Parquet, and a name that stands for something whole.
+"""A run's directory: what was recorded becomes Parquet, under a name only complete runs have.
 
 Model     the directory is written under a temporary name, synced and renamed, so what bears its name is whole
 Errors    RecordError when the directory exists, cannot be written or the disk is full
@@ -46,13 +46,13 @@ class RecordError(Exception):
 
 
 def write_table(path: Path, columns: Mapping[str, list[Any]]) -> None:
-    """One table as Parquet, from equally long columns; the file's name tells which."""
+    """One table as Parquet, from equally long columns; the file's name selects it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     types, table = COLUMNS[path.stem], Table.of(columns)
     arrays = [table.arrow(name, types[name]) for name in columns]
-    # without Arrow's own notes the file says text, not codes of text
+    # without Arrow's own notes the file declares text, not codes of text
     pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), path, store_schema=False)
 
 
@@ -71,9 +71,9 @@ class AlreadyThere(RecordError):
 def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
     """A directory to fill; it takes its name only when the block ends well, and otherwise nothing is left.
 
-    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. Whoever fills one holds a lock
-    on it, so that the next run to the same name can tell which of them are dead, and removes those. `replaces`: what
-    has the name now goes when the new one is whole.
+    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. A process that fills one holds
+    a lock on it, so that the next run to the same name can recognise abandoned ones, and removes those. `replaces`:
+    what has the name now goes when the new one is whole.
     """
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
     made: list[Path] = []
@@ -87,7 +87,7 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
             folder.mkdir(exist_ok=True)
             made.insert(0, folder)
-        with _alone_in(path.parent):  # nobody takes a directory for dead before it is locked
+        with _alone_in(path.parent):  # no process takes a directory for abandoned before it is locked
             _remove_dead(path)
             partial.mkdir()
             begun = True
@@ -138,7 +138,7 @@ def is_partial(path: Path) -> bool:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Others who begin a run directory in the same folder wait for a moment."""
+    """Make others that begin a run directory in the same folder wait for a moment."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -171,7 +171,7 @@ def _remove_dead(path: Path) -> None:
 
 
 def _locked(directory: Path) -> int:
-    """A descriptor that holds the lock on it as long as the process lives; BlockingIOError if somebody else has it."""
+    """A descriptor that holds the lock on it as long as the process lives; BlockingIOError if another one has it."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -47,7 +47,7 @@ class TreeBackbone:
         return not self.network.in_flight
 
     def stop_background_traffic(self) -> None:
-        """It says nothing by itself."""
+        """It sends nothing on its own initiative."""
 
 
 class VCubeBackbone:
@@ -148,7 +148,7 @@ Backbone = TreeBackbone | VCubeBackbone
 def new_backbone(
     kernel: Kernel, parameters: BackboneParameters, positions: Positions, on_hop: Hop | None = None
 ) -> Backbone:
-    """The backbone of stations that stand at these places; `on_hop(a, b, message)` sees each message put on a link."""
+    """The backbone of the stations at these places; `on_hop(a, b, message)` sees each message put on a link."""
     p, stations = parameters, len(positions)
     bits_per_s, delay_ns = round(p.bandwidth_mbps * 1_000_000), ns(p.delay_ms / 1000)
     edges = links(p, positions)

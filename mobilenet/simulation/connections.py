@@ -1,8 +1,8 @@
 """Connections as a protocol sees them: TCP over the radio's acknowledged unicast, and over the links of the backbone.
 
-Model     a node has an endpoint for each network that it is on, and upcalls go to whoever listens. A segment on the
+Model     a node has an endpoint for each network that it is on, and upcalls go to the listener. A segment on the
           radio is one acknowledged unicast frame; on the wire it crosses one link.
-          A crash forgets all connections without a word
+          A crash forgets all connections without notice
 Units     integer nanoseconds; bytes of headers below TCP's own 20, which are in the segment
 Source    ours: docs/models/tcp.md
 """

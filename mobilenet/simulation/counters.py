@@ -22,13 +22,13 @@ from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.observer import Observer
 
 FrameObserver = Callable[[Frame], None]
-HopObserver = Callable[[int, int, Any], None]  # told of a message when it is put on the link from a to b
+HopObserver = Callable[[int, int, Any], None]  # called for a message when it is put on the link from a to b
 LINK_CUT = "link_cut"  # of a message on a wire that was cut
 OUT_OF_RANGE = "out_of_range"  # of a message for one node that is too far away; no pair for the medium
 
 
 def both(first: FrameObserver | None, second: FrameObserver | None) -> FrameObserver | None:
-    """Who shows a frame to one and then to the other."""
+    """Show a frame to one observer and then to the other."""
     if first is None or second is None:
         return second if first is None else first
 
@@ -46,10 +46,10 @@ class Counters:
         self._kernel = kernel
         self._recording = recording
         self._wired_kinds: dict[type, list[int]] = {}  # message class -> hops, bytes, payload bytes
-        self.on_hop: HopObserver | None = None  # somebody who looks on
+        self.on_hop: HopObserver | None = None  # an onlooker, e.g. a live page
 
     def frame_observer(self) -> FrameObserver | None:
-        """What sees every frame when it has been received; None where nobody wants the tables."""
+        """What sees every frame when it has been received; None where the tables are not wanted."""
         frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:
             return None
@@ -120,7 +120,7 @@ class Counters:
                 add(now, "network", prefix + outcome, count)
         add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
         add(now, "network", "wired_bytes", sum(link.bytes for link in wires.links.values()))
-        if lost := sum(link.lost for link in wires.links.values()):  # only where somebody cut one by hand
+        if lost := sum(link.lost for link in wires.links.values()):  # only where a link was cut by hand
             add(now, "network", "wired_lost", lost)
 
     def counters(self, medium: Medium, wires: WiredNetwork, suspicions: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Counters:
                 "delivered": sum(link.delivered for link in links),
                 "bytes": sum(link.bytes for link in links),
                 "in_flight": wires.in_flight,
-                **({"lost": lost} if lost else {}),  # with links that somebody cut
+                **({"lost": lost} if lost else {}),  # where links were cut by hand
                 **({"suspicions": suspicions} if suspicions else {}),  # of stations, which never fail
             },
             "by_message_type": kinds,
@@ -166,7 +166,7 @@ def _tally(counts: list[int]) -> dict[str, int]:
 
 
 class Totals(Observer):
-    """The first who watches a run: it samples the running totals once per simulated second."""
+    """The first observer of every run: it samples the running totals once per simulated second."""
 
     def __init__(self, counters: Counters, medium: Medium, wires: WiredNetwork) -> None:
         self._counters = counters

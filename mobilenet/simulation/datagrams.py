@@ -1,7 +1,7 @@
-"""Programs that talk UDP as the hosts of a run: what a declaration says of them, and what keeps their time.
+"""Programs that talk UDP as the hosts of a run: their declaration, and the clock that paces them.
 
-Model     their stations relay datagrams (protocols/datagram_relay.py). They live in real time, so who asks for such a
-          run says so: nobody waits for one unawares, and it is never the same twice
+Model     their stations relay datagrams (protocols/datagram_relay.py). They live in real time. Such a run has to be
+          asked for explicitly, so that it does not start by surprise, and no two of its runs are identical
 Errors    ScenarioError: real time for others, or none for these
 Source    ours: docs/guide/real-time.md
 """
@@ -67,7 +67,7 @@ def applications_of(
 
 
 def declaration_of_datagrams(applications: Applications) -> type[Declaration]:
-    """Hosts with programs beside them, and stations that relay."""
+    """Hosts with programs attached, and stations that relay."""
 
     class Relayed(OwnDeclaration):
         name = "datagrams"

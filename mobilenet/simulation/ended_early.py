@@ -1,4 +1,4 @@
-"""What a plug-in was at when it failed: the simulated time, the node, and the message or timer that it handled.
+"""What a plug-in was doing when it failed: the simulated time, the node, and the message or timer that it handled.
 
 Model     read from the frames of the error: the outermost one in a plug-in's file, or in what plug-ins derive from, is
           the hook that was called, and its arguments are what it was called with. Nothing is noted while a run goes on,
@@ -47,7 +47,7 @@ def _frames(error: BaseException) -> Iterable[FrameType]:
 
 
 def _names(nodes: Iterable[Any]) -> dict[int, str]:
-    """Of each node, and of what stands for one, by identity."""
+    """Map each node, and each stand-in for one, by identity."""
     found = {}
     for node in nodes:
         parts = (node, node.protocol, *getattr(node, "_channels", ()))
@@ -66,7 +66,7 @@ def _node(frames: Iterable[FrameType], names: dict[int, str]) -> str | None:
 
 
 def _walker(frames: Iterable[FrameType]) -> str | None:
-    """Whose next leg a mobility model was to tell."""
+    """Name the host whose next leg a mobility model was asked for."""
     for frame in frames:
         if frame.f_code.co_filename == movement.__file__ and isinstance(frame.f_locals.get("host"), int):
             return f"h{frame.f_locals['host']}"

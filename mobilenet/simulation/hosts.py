@@ -1,9 +1,9 @@
-"""A mobile host: what its protocol says becomes the run's events, and what the world does to it reaches its protocol.
+"""A mobile host: its protocol's upcalls become the run's events, and the world acts on its protocol.
 
-Model     present or not, up or crashed, in a cell or in none; a member when its protocol says so. A crash takes away
+Model     present or not, up or crashed, in a cell or in none; a member once its protocol has joined. A crash takes away
           everything but the stable store and what was recorded
 Units     integer nanoseconds, bytes
-Errors    TypeError for what a protocol says that is no whole number or no MessageId
+Errors    TypeError where a protocol passes something other than a whole number or a MessageId
 Source    ours: docs/architecture.md
 """
 
@@ -17,7 +17,7 @@ from mobilenet.simulation.nodes import Context, Node, name_of, whole
 
 
 class HostNode(Node):
-    """A mobile host: present or not, up or crashed, in a cell or in none; member when it says so."""
+    """A mobile host: present or not, up or crashed, in a cell or in none; a member once it has joined."""
 
     def __init__(
         self, context: Context, number: int, name: str, transceiver: Transceiver, mac: Mac, stable: Any
@@ -28,7 +28,7 @@ class HostNode(Node):
         self.member = False
         self.session: int | None = None  # of the last join or end of a handoff
         self.covered = False
-        self._handoff: int | None = None  # the session of the handoff under way
+        self._handoff: int | None = None  # the session of the handoff in progress
         self._held: list[str] | None = None  # deliveries during a broadcast
         self._events = context.recording.events
 
@@ -45,7 +45,7 @@ class HostNode(Node):
         name = None if station is None else f"s{whole(f'{event}: the station', station)}"
         self._events.add(self._calendar.now, self.name, event, None, name, session, detail or None)
 
-    # --- upcalls of the protocol: the trace. It may be anybody's, so what it says is looked at
+    # --- upcalls of the protocol: the trace. It may be a plug-in, so its arguments are checked
 
     def deliver(self, message: Any, body: Any) -> None:
         text = name_of(message)
@@ -84,7 +84,7 @@ class HostNode(Node):
     # --- what the world does to it
 
     def set_cell(self, cell: int | None) -> None:
-        """The nearest station in range is now this one, or none is."""
+        """Move to the cell of the nearest station in range, or out of all cells."""
         self.cell = cell
         self.transceiver.serving = None if cell is None else self._context.station(cell)
         if cell is None and self.covered:

@@ -1,7 +1,7 @@
-"""What is done to a run by hand takes effect.
+"""Apply interventions: what is done to a run by hand.
 
-Model     each is on the calendar behind everything else in its nanosecond, and nothing is done for it before. So it
-          makes no difference whether it stands in the scenario from the beginning, or somebody puts it there while the
+Model     each is on the calendar behind everything else in its nanosecond, and has no effect before. So it
+          makes no difference whether it is in the scenario from the beginning, or is added while the
           run goes on
 Units     integer nanoseconds
 Source    ours: docs/models/world.md

@@ -1,7 +1,7 @@
 """What happens to hosts from outside: they appear, join, broadcast, crash, recover, leave, and are gone.
 
 Model     all of it is a function of the scenario and its seed, put on the calendar before the run begins; the protocol
-          has no say in it. A wish to join or leave is repeated until it is fulfilled; the last one counts
+          has no influence on it. A wish to join or leave is repeated until it is fulfilled; the last one counts
 Units     integer nanoseconds
 Source    ours: docs/architecture.md, "A run"
 """
@@ -52,7 +52,7 @@ class Lifecycle:
         self._workload, self._segment = scenario.workload, 0  # which changes by hand
 
     def plan(self) -> None:
-        """Put everything on the calendar that the protocol has no say in."""
+        """Put everything on the calendar that the protocol cannot influence."""
         scenario = self._scenario
         kernel = self._kernel
         spread_s = declaration_of(scenario.protocol).first_join_spread_s(scenario.protocol)
@@ -62,7 +62,7 @@ class Lifecycle:
                 continue
             kernel.at(trajectory.appears_ns, partial(self._appear, host))
             if host not in plan.absent_at_start:
-                # Who is there from the beginning joins within the spread, who appears later at once.
+                # Hosts present from the beginning join within the spread, later ones at once.
                 wait = (
                     ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s))
                     if trajectory.appears_ns == 0
@@ -116,14 +116,14 @@ class Lifecycle:
                 self._plan_broadcasts(host)
 
     def bring_everybody_back(self, coverage: Coverage) -> None:
-        """Nobody walks or is down any more, and everybody is in a cell."""
+        """Stop all movement, recover every host, and put each one into a cell."""
         self._movement.freeze()
         for host in self._hosts:
             if not self._movement.present[host.me]:
                 continue
             if not host.up:
                 host.recover()
-        self._movement.tick()  # somebody may have left coverage since the last one
+        self._movement.tick()  # a host may have left coverage since the last one
         places = self._movement.positions()
         for host in self._hosts:
             if self._movement.present[host.me] and host.cell is None:

@@ -1,9 +1,9 @@
-"""What a protocol's message says, in the words of the record: whom it is about, and which application message it
+"""Read from a protocol's message what the record notes: the host it is about, and the application message it
 carries.
 
 Model     protocols name the fields of their messages freely; by their names alone `host`, `ses` (or the `ses` of a
-          request `rq`) and `id` are told apart, everything else is detail. An envelope (a segment, a bundle, a
-          stamped message) with one message in it is about what that one is about. Nothing here knows any protocol
+          request `rq`) and `id` are distinguished; everything else is detail. An envelope (a segment, a bundle, a
+          stamped message) with one message in it is about the subject of that message. No protocol is known here
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: docs/run-directory.md
 """
@@ -27,7 +27,7 @@ class Contents(NamedTuple):
 
 
 def contents(message: Any) -> Contents:
-    """What the record tells of a message beside its kind and size."""
+    """What the record notes of a message besides its kind and size."""
     fields = _fields(message)
     host = fields.pop("host", None)
     request = fields.pop("rq", None)

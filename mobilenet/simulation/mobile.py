@@ -1,10 +1,10 @@
 """One run: a network and a protocol built from a scenario, run, and drained.
 
-Model     workload, faults, churn and movement stop at duration_s; then crashed hosts recover, everybody
-          stands still, hosts without a cell are put at the nearest covered place, and the run goes on until it
-          is quiescent (no buffer holds a message, nothing is under way, the wire is empty) or drain_s is over
+Model     workload, faults, churn and movement stop at duration_s; then crashed hosts recover, all hosts
+          stand still, hosts without a cell are put at the nearest covered place, and the run goes on until it
+          is quiescent (no buffer holds a message, nothing is in flight, the wire is empty) or drain_s is over
 Units     integer nanoseconds inside; the scenario's units at the border
-Errors    ScenarioError for what only shows when the parts are put together, and for a run that makes no progress
+Errors    ScenarioError for errors that show only when the parts are put together, and for a run that makes no progress
 Source    ours: docs/architecture.md, docs/models/world.md
 """
 
@@ -126,7 +126,7 @@ class Simulation:
         world = trajectories(
             scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.origin, mobility
         )
-        if scenario.hosts.count is None:  # the tracks say how many there are
+        if scenario.hosts.count is None:  # the tracks determine how many there are
             require_size(scenario, len(world.trajectories))
         return world
 
@@ -228,8 +228,8 @@ class Simulation:
         return self.outcome()
 
     def stages(self, observers: Sequence[Observer] = ()) -> Iterator[int]:
-        """The run and its drain, for who drives it from outside: the times up to which it goes on, one after the
-        other. Whoever asks for the next one has played up to the last, with `play` and `step`.
+        """The run and its drain, for a caller that drives it: the times up to which it goes on, one after the
+        other. Before it asks for the next, the caller plays up to the last, with `play` and `step`.
         """
         self._watch = Watch(self.recording.events, (Totals(self._counters, self.medium, self.wires), *observers))
         self._begin()
@@ -269,14 +269,14 @@ class Simulation:
         self.kernel.run_until(self.kernel.now)
 
     def listen(self, on_frame: FrameObserver | None, on_hop: HopObserver | None) -> None:
-        """Show somebody every frame when it has been received, and every message that is put on a wire; None: nobody.
-        What they see changes nothing.
+        """Pass an onlooker every frame that is received and every message put on a wire; None: no onlooker.
+        Looking on changes nothing.
         """
         self.medium.observe(both(self._counters.frame_observer(), on_frame))
         self._counters.on_hop = on_hop
 
     def close(self) -> None:
-        """End what runs beside it: programs, and what they talk over."""
+        """End what runs next to it: programs, and their sockets."""
         if self._cast is not None:
             self._cast.end(self.kernel.now)
         if self._applications is not None:
@@ -295,7 +295,7 @@ class Simulation:
         return [*self.stations, *self.hosts]
 
     def standing(self) -> Outcome:
-        """As it stands now: for who looks on, and nothing is recorded for it."""
+        """The present state, for onlookers; nothing is recorded for it."""
         return self._outcome(is_cut_off=True)
 
     def so_far(self) -> Outcome | None:
@@ -371,7 +371,7 @@ class Simulation:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
 
     def _keep_pace(self, pace: Pace, until_ns: int) -> None:
-        """The same, not before its time."""
+        """Run in step with the wall clock: no event before its time."""
         while self.kernel.now < until_ns:
             self.kernel.run_until(pace.wait(self.kernel.now, self.kernel.calendar.next_ns(), until_ns))
             pace.ran()

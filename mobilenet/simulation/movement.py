@@ -1,8 +1,8 @@
 """Hosts on their way: trajectories turned into positions, cells and bins.
 
-Model     each host walks the legs of its trajectory; a crashed one stands still and goes on from there later.
-          On a tick the hosts that can have come into another cell or another bin of the spatial index since they were
-          last looked at are looked at together. Positions between ticks are exact; only cell changes wait for the tick.
+Model     each host walks the legs of its trajectory; a crashed one stands still and later continues from there.
+          A tick checks together all hosts that can have come into another cell, or another bin of the spatial index,
+          since their last check. Positions between ticks are exact; only cell changes wait for the tick.
 Units     integer nanoseconds; metres; metres per nanosecond inside, m/s at the border
 Shapes    over hosts: places, velocities float64 (n, 2), since int64 (n, 1), present bool (n,), cell int64 (n,), -1
           for none, due int64 (n,): nothing about the host can change before
@@ -26,7 +26,7 @@ from mobilenet.world.mobility import Leg, Trajectory
 
 NOWHERE = 1e12  # where absent hosts are: out of every cell
 FOREVER = 2**61  # nanoseconds
-TICKS_AHEAD = 5  # looking at a few more costs nothing, looking again does
+TICKS_AHEAD = 5  # checking a few more is free, checking again is not
 NEARLY_M = 1e-3  # a host is looked at that much earlier than need be: rounding is far below
 
 
@@ -66,8 +66,8 @@ class Movement:
         self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
         self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
         self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: for ever)
-        self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # where the leg under way ends
-        self._astray: set[int] = set()  # hosts that somebody has dragged, until the end of a leg
+        self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # where the current leg ends
+        self._astray: set[int] = set()  # hosts dragged by hand, until the end of a leg
         self._frozen = False
         self._ticking = False
 
@@ -142,8 +142,8 @@ class Movement:
         self._neighbours.add(self._transceivers[host], self._kernel.now)
 
     def drag(self, host: int, x_m: float, y_m: float) -> None:
-        """Put a host somewhere else now. It goes on from there to where its leg ends, as fast as before, and arrives
-        later or earlier; where it stands it stands on as long.
+        """Move a host elsewhere now. It goes on from there to the end of its leg, at the same speed, and arrives
+        earlier or later; a stationary host stays there for as long as planned.
         """
         if not self.present[host]:
             return
@@ -161,7 +161,7 @@ class Movement:
         self._keep_ticking()
 
     def _way(self, host: int, x_m: float, y_m: float, speed: float) -> tuple[float, float, int | None]:
-        """The velocity from here to where the leg ends, and how long that takes; None: the host stands."""
+        """The velocity from here to where the leg ends, and the time it takes; None: the host stands still."""
         if speed == 0:
             return 0.0, 0.0, None
         dx, dy = self._goals[host][0] - x_m, self._goals[host][1] - y_m
@@ -182,10 +182,10 @@ class Movement:
             self._on_cell(host, cell)
 
     def tick(self) -> None:
-        """Look at everybody whose time has come, and who is soon due as well: new cells, new bins."""
+        """Check all hosts that are due, or due soon: new cells, new bins."""
         errors = self._attachment.errors(self._kernel.now // self._tick_ns, self._velocities)
         horizon_ns = self._kernel.now
-        if errors is not None:  # as if everybody had walked as far as the one who errs most
+        if errors is not None:  # assume the largest error for every host
             horizon_ns += int(np.hypot(*errors.T).max(initial=0) * self._ns_per_m)
         if self._due.min(initial=FOREVER) <= horizon_ns:
             hosts = np.flatnonzero(self._due <= horizon_ns + TICKS_AHEAD * self._tick_ns)
@@ -214,13 +214,13 @@ class Movement:
                 self._neighbours.rebin(self._transceivers[host], x, y)
 
     def _keep_ticking(self) -> None:
-        """Ticks go on as long as somebody walks; while all stand still there is nothing to see."""
+        """Schedule ticks while at least one host walks; otherwise nothing can change."""
         if not self._ticking and not self._frozen and self._velocities.any():
             self._ticking = True
             self._kernel.after(self._tick_ns - self._kernel.now % self._tick_ns, self.tick)
 
     def _walk(self, host: int) -> None:
-        """The next leg; where the trajectory ends, the host stands."""
+        """Start the next leg; at the end of its trajectory the host stands still."""
         leg = next(self._legs[host], None)
         if leg is None:
             x, y = self._transceivers[host].position(self._kernel.now)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Within it nobody looks for cycles."""
+    """Disable the cyclic garbage collector within the block."""
     if not gc.isenabled():
         yield
         return

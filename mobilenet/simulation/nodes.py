@@ -1,7 +1,7 @@
-"""Nodes: where a protocol meets the network, through its port and nothing else. What only hosts do is in hosts.py.
+"""Nodes: where a protocol meets the network, only through its port. What only hosts do is in hosts.py.
 
 Model     a node runs handlers to completion, one at a time. A crash takes away everything but the stable
-          store: handlers, timers, the radio's queue. What the protocol says through its port is recorded
+          store: handlers, timers, the radio's queue. The protocol's calls of its port are recorded
           here as the run's events; buffer sizes are sampled whenever a handler changed them.
 Units     integer nanoseconds, bytes
 Source    ours: docs/architecture.md
@@ -36,7 +36,7 @@ def whole(what: str, value: Any) -> int:
 
 
 def name_of(message: Any) -> str:
-    """As it stands in the record: h3:14."""
+    """The id as the record writes it: h3:14."""
     if not isinstance(message, MessageId) or type(message.host) is not int or type(message.seq) is not int:
         raise TypeError(f"the message is {message!r}, expected a MessageId of two whole numbers")
     return f"h{message.host}:{message.seq}"
@@ -174,7 +174,7 @@ class Node:
         if self.protocol is not None:
             self.protocol.on_dropped(message)
 
-    # --- for who looks on
+    # --- for onlookers
 
     @property
     def timers(self) -> list[Timer]:
@@ -244,10 +244,10 @@ class NodeTimer(Timer):
 
 
 class StationNode(Node):
-    """A support station. It never fails, and what it hears of other stations' cells is not for it.
+    """A support station. It never fails, and ignores frames that it hears from other stations' cells.
 
     Where the protocol gives up silent hosts, the time of the last frame from each is noted here, below the protocol, so
-    that the record tells how long a host was not heard, and not what the protocol believes.
+    that the record states how long a host was not heard, rather than what the protocol believes.
     """
 
     def __init__(

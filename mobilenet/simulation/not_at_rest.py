@@ -1,5 +1,5 @@
-"""Which hosts and stations were not at rest when a run ended, and for what: what the record of events alone may not
-show.
+"""Which hosts and stations were not at rest when a run ended, and why: the record of events by itself may not
+show this.
 
 Model     the same questions that decide whether a run is at rest, in words
 Units     messages
@@ -44,7 +44,7 @@ def of_hosts(
     wires_in_flight: int,
     backbone_is_at_rest: bool,
 ) -> Iterator[str]:
-    """Of a run with hosts and stations; `pending`: what a host is still to do."""
+    """Yield what keeps hosts and stations from rest; `pending`: what a host still has to do."""
     for number, kind in pending.items():
         yield f"h{number} is still to {kind}"
     for node in (*stations, *hosts):

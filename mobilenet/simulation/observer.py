@@ -1,8 +1,8 @@
-"""Somebody who watches a run while it goes on: the recorder of totals, a progress bar, a live window.
+"""An observer watches a run while it goes on: the recorder of totals, a progress bar, a live window.
 
-Model     a run is cut into slices of simulated time. Before each slice an observer is told the events since the last
-          one, in order of occurrence, and then the moment. Looking costs the hot path nothing, and changes nothing:
-          a run has the same fingerprint whoever watches it
+Model     a run is cut into slices of simulated time. Before each slice an observer receives the events since the last
+          one, in order of occurrence, and then the moment. Observing costs the hot path nothing, and changes nothing:
+          a run has the same fingerprint with any observers
 Units     integer nanoseconds
 Example   class Deliveries(Observer):
               count = 0
@@ -35,11 +35,11 @@ class Observer:
         """A slice is over (at the beginning: none has been yet), and the next is about to begin."""
 
     def on_end(self, now_ns: int) -> None:
-        """The run is over, and all of its events have been told."""
+        """The run is over, and all of its events have been passed on."""
 
 
 class Watch:
-    """Tells observers what they want to know, each at its own pace."""
+    """Notifies observers, each at its own pace."""
 
     def __init__(self, events: EventLog, observers: Sequence[Observer]) -> None:
         self._events = events
@@ -53,7 +53,7 @@ class Watch:
         self._due_ns = [now_ns] * len(self._observers)
 
     def look(self, now_ns: int) -> int:
-        """Tell those whose slice is over; until when the next slice lasts."""
+        """Notify the observers whose slice is over; return when the next slice ends."""
         self._tell_events()
         for i, observer in enumerate(self._observers):
             if self._due_ns[i] <= now_ns:

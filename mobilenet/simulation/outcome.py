@@ -16,7 +16,7 @@ from mobilenet.scenario import AnyScenario
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended, and what its manifest says of it."""
+    """How a run ended, and what its manifest states about it."""
 
     recording: Recording
     simulated_ns: int

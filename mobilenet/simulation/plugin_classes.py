@@ -41,14 +41,14 @@ OF_PROCESSES: Hooks = {
     "on_up": ("process",),
 }
 HOOKS = frozenset({*OF_BOTH, *ON_THE_RADIO, *OF_HOSTS, *OF_STATIONS, *ON_WIRES, *OF_PROCESSES})
-TO_BE_WRITTEN = {  # by who derives from ours: their own raise NotImplementedError
+TO_BE_WRITTEN = {  # in derived classes: those of the base raise NotImplementedError
     "spread": (BaseHost.spread,),
     "on_receive": (BaseHost.on_receive, BaseStation.on_receive),
     "on_wired": (BaseStation.on_wired,),
 }
 NOT_OF_PROCESSES = {
     "needs": "there are no connections between processes",
-    "promises": "a broadcast among processes says order and delivers",
+    "promises": "a broadcast among processes states order and delivers",
     "buffers": "a broadcast among processes names them in BUFFERS",
 }
 
@@ -85,7 +85,7 @@ def require_broadcast(found: Any, reference: str) -> None:
     """Raise ScenarioError unless this is a class of processes that broadcast."""
     if not isinstance(found, type) or not callable(getattr(found, "broadcast", None)):
         raise ScenarioError(
-            f"protocol.class: {reference} is no broadcast of processes: expected a class with broadcast(body)"
+            f"protocol.class: {reference} is not a broadcast of processes: expected a class with broadcast(body)"
         )
     for name, why in NOT_OF_PROCESSES.items():
         if getattr(found, name, None):
@@ -108,7 +108,7 @@ def _require_takes(function: Any, arguments: tuple[str, ...], name: str, referen
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # built in: nobody knows
+        return  # built in: unknown
     try:
         signature.bind(*arguments)
     except TypeError:
@@ -128,7 +128,7 @@ def _require_buffers(party: Any, reference: str) -> None:
         _refuse(party, reference, f"STABLE_BUFFERS names {strangers[0]!r}, which is none of BUFFERS")
     sizes = getattr(party, "buffer_sizes", None)
     if names and (not callable(sizes) or sizes in (BaseHost.buffer_sizes, BaseStation.buffer_sizes)):
-        _refuse(party, reference, f"{party.__name__} has BUFFERS, but no buffer_sizes() that tells how full they are")
+        _refuse(party, reference, f"{party.__name__} has BUFFERS, but no buffer_sizes() that returns how full they are")
     if inspect.isfunction(sizes):
         _require_takes(sizes, ("self",), f"{party.__name__}.buffer_sizes", reference, hides=1)
 

@@ -1,9 +1,9 @@
 """Code that does not come with mobilenet: when it may run, how it is read, and whose error it was.
 
 Model     a scenario names it as `file.py:Name`, next to the scenario, or by the name under which an installed package
-          offers it. It runs only where somebody said so: whoever starts a run from the outside asks `require_allowed`
+          offers it. It runs only with permission: a caller that starts a run from the outside calls `require_allowed`
           first. A file is read and run once for each run, so that two runs share nothing
-Errors    ScenarioError, one line: code that nobody allowed, that cannot be read, or that fails in the middle of a run
+Errors    ScenarioError, one line: code that is not allowed, that cannot be read, or that fails in the middle of a run
 Source    ours: docs/guide/plug-ins.md
 """
 
@@ -85,7 +85,7 @@ _readings: ContextVar[dict[Path, _Reading] | None] = ContextVar("readings", defa
 
 @contextmanager
 def reading_once() -> Iterator[None]:
-    """Within it each file of code is read and run once, whoever asks for it; two runs still share nothing."""
+    """Read and run each file of code once within the block; two runs still share nothing."""
     if _readings.get() is not None:
         yield
         return
@@ -110,7 +110,7 @@ def _module(path: Path) -> ModuleType:
     name = _module_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or not isinstance(spec.loader, SourceLoader):
-        raise ScenarioError(f"{path} is no Python file")
+        raise ScenarioError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
     try:
@@ -159,8 +159,8 @@ class PluginError(ScenarioError):
 def attributing_errors(
     scenario: AnyScenario, moment: Callable[[BaseException, list[Path]], str] = lambda error, files: ""
 ) -> Iterator[None]:
-    """What goes wrong in a plug-in's file while it runs is reported with file and line, and is no fault of the
-    emulator; `moment` says when and where in the run that was.
+    """What goes wrong in a plug-in's file while it runs is reported with file and line, and is not an error of the
+    emulator; `moment` states when and where in the run that was.
     """
     try:
         yield
@@ -189,7 +189,7 @@ def attributing_errors(
                 ) from error
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = (
-            f"in {Path(last.filename).name}:{last.lineno}{when}, with what the plug-in said or handed over;"
+            f"in {Path(last.filename).name}:{last.lineno}{when}, with a value that the plug-in passed;"
             " MOBILENET_DEBUG=1 shows more"
         )
         raise PluginError(f"{scenario.folder / files[0]}: {type(error).__name__}: {what} ({where})") from error

@@ -1,8 +1,8 @@
-"""What plug-ins a scenario has: its protocol, its mobility model, as the simulation uses them.
+"""The plug-ins of a scenario, protocol and mobility model, as the simulation uses them.
 
 Model     a protocol's class declares what protocols/declaration.py lists, and holds host and station; a mobility
           model's class is like one of world/mobility.py. Their settings are checked as strictly as a scenario's keys
-Errors    ScenarioError, one line: what is no protocol, or no mobility model, or declares what makes no sense
+Errors    ScenarioError, one line: a class that is not a protocol or mobility model, or whose declaration makes no sense
 Source    ours: docs/guide/plug-ins.md
 """
 
@@ -34,7 +34,7 @@ from mobilenet.simulation.plugin_code import named
 from mobilenet.simulation.programs import declaration_of_programs
 from mobilenet.world.mobility import OwnMobility
 
-# What the class of a broadcast may declare, and what holds if it does not: vcube/parameters.py says what they mean.
+# What the class of a broadcast may declare, and what holds if it does not: vcube/parameters.py explains them.
 OF_A_BROADCAST = {
     "order": "none",
     "delivers": "correct_source",
@@ -47,8 +47,8 @@ OF_A_BROADCAST = {
 def declaration_for(
     scenario: Scenario, allow_code: bool = False, programs: Cast | Applications | None = None
 ) -> tuple[type[Declaration], Any]:
-    """What a scenario's protocol declares, and its parameters; of a plug-in its code is run, if that is allowed.
-    `programs`: who plays, if these are programs.
+    """What a scenario's protocol declares, and its parameters; a plug-in's code is run, if that is allowed.
+    `programs`: the cast, if the parties are programs.
     """
     protocol = scenario.protocol
     if isinstance(programs, Applications):
@@ -79,18 +79,18 @@ def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
     found = named("hosts.mobility.class", mobility.reference, scenario.folder, allow_code)
     if not (isinstance(found, type) and issubclass(found, Parameters) and callable(getattr(found, "walk", None))):
         raise ScenarioError(
-            f"hosts.mobility.class: {mobility.reference} is no mobility model: expected a class derived from"
+            f"hosts.mobility.class: {mobility.reference} is not a mobility model: expected a class derived from"
             " mobilenet.parameters.Parameters, with walk(ground)"
         )
     return _validated(found, mobility.settings, "hosts.mobility.settings")
 
 
 def _settings(found: Any, protocol: OwnProtocol | OwnBroadcast) -> Parameters:
-    """What the scenario says under protocol.settings, by the class's own Settings."""
+    """The scenario's protocol.settings, checked by the class's own Settings."""
     kind = getattr(found, "settings", None) or _NoSettings
     if not (isinstance(kind, type) and issubclass(kind, Parameters)):
         raise ScenarioError(
-            f"protocol.class: {protocol.reference}: settings is no class derived from mobilenet.parameters.Parameters"
+            f"protocol.class: {protocol.reference}: settings is not derived from mobilenet.parameters.Parameters"
         )
     return _validated(kind, protocol.settings, "protocol.settings")
 
@@ -131,7 +131,7 @@ def _broadcast_class(protocol: OwnBroadcast, folder: Path, allow_code: bool) -> 
 
 
 class WithoutBuffers:
-    """What a broadcast has that says nothing of buffers."""
+    """The default for a broadcast that does not declare buffers."""
 
     BUFFERS: tuple[str, ...] = ()
 
@@ -161,7 +161,7 @@ def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast, allow
 
 
 def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenario:
-    """The same, with what its plug-in's class declares filled in, so that a run is judged without running its code."""
+    """Fill in what the plug-in's class declares, so that a run is judged without running its code."""
     if isinstance(scenario, ProcessScenario) and isinstance(scenario.protocol, OwnBroadcast):
         return _with_declared_broadcast(scenario, scenario.protocol, allow_code)
     if not isinstance(scenario, Scenario) or not isinstance(scenario.protocol, OwnProtocol):
@@ -189,7 +189,7 @@ def _declared_class(protocol: OwnProtocol, folder: Path, allow_code: bool) -> ty
     found = named("protocol.class", protocol.reference, folder, allow_code)
     if not isinstance(found, type) or not all(callable(getattr(found, role, None)) for role in ("host", "station")):
         raise ScenarioError(
-            f"protocol.class: {protocol.reference} is no protocol: expected a class with the attributes host and"
+            f"protocol.class: {protocol.reference} is not a protocol: expected a class with the attributes host and"
             " station"
         )
     return found
@@ -199,7 +199,7 @@ def _require_sense(protocol: OwnProtocol, found: type[Declaration]) -> None:
     """What a plug-in declares must be something that we know."""
     if not callable(found.stable):
         raise ScenarioError(
-            f"protocol.class: {protocol.reference}: stable is no class; expected one such as"
+            f"protocol.class: {protocol.reference}: stable is not a class; expected one such as"
             " mobilenet.protocols.base.BaseStable"
         )
     if found.promises not in ("causal", "fifo", "best_effort"):

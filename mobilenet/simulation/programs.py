@@ -1,8 +1,8 @@
-"""Programs as the parties of a run: what a declaration says of those that a scenario names by their commands.
+"""Programs as the parties of a run: the declaration of those that a scenario names by their commands.
 
-Model     one cast for each run. What they measure is known when they have answered their first start, so the scenario
-          that a run writes down says it, and the one that it read need not
-Errors    ScenarioError: code that nobody allowed
+Model     one cast for each run. What they measure is known once they have answered their first start. So the scenario
+          that a run writes down contains it; the one that it read need not
+Errors    ScenarioError: code that is not allowed
 Source    ours: docs/guide/programs.md
 """
 
@@ -29,7 +29,7 @@ from mobilenet.scenario.protocol_groups import OwnBuffers, OwnDeclaration, OwnPr
 def cast_of(
     scenario: AnyScenario, counts: Mapping[str, int], recording: Recording | None, errors_into: Path | None = None
 ) -> Cast | None:
-    """Who plays in a run of this scenario; None: no programs. `counts`: what each is told of the network."""
+    """The cast of a run of this scenario; None: no programs. `counts`: what each program learns of the network."""
     protocol: Any = scenario.protocol
     if isinstance(protocol, OwnProgram):
         commands: dict[Role, Any] = {"host": protocol.command.host, "station": protocol.command.station}
@@ -60,7 +60,7 @@ def declaration_of_programs(cast: Cast) -> type[Declaration]:
 
         @staticmethod
         def expiry_s(p: Any) -> float | None:
-            return 0.0  # silences are noted: a program may say that a host expired
+            return 0.0  # silences are noted: a program may report that a host expired
 
     return Programs
 
@@ -71,7 +71,7 @@ def processes_of(cast: Cast) -> Callable[[Any, int], Any]:
 
 
 def as_played(scenario: AnyScenario, cast: Cast | None) -> AnyScenario:
-    """The same, with the buffers that its programs have named."""
+    """Fill in the buffers that the scenario's programs have named."""
     if cast is None:
         return scenario
     named = cast.buffers
@@ -82,7 +82,7 @@ def as_played(scenario: AnyScenario, cast: Cast | None) -> AnyScenario:
     protocol: Any = scenario.protocol
     if protocol.buffers not in (None, found):
         raise ScenarioError(
-            f"protocol.buffers: the programs have named {found}, expected what the scenario says, {protocol.buffers},"
+            f"protocol.buffers: the programs have named {found}, expected those of the scenario, {protocol.buffers},"
             " or null there"
         )
     values = {"protocol": protocol.model_copy(update={"buffers": found})}

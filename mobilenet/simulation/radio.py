@@ -1,4 +1,4 @@
-"""The medium of a run, as the scenario's `wireless` says.
+"""The medium of a run, as the scenario's `wireless` defines it.
 
 Source    ours: docs/models/radio.md, docs/models/sinr.md
 """

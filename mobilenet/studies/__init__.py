@@ -1,4 +1,4 @@
-"""Studies: many runs of one scenario under different factors, on Spark, and what they say together."""
+"""Studies: many runs of one scenario under different factors, on Spark, and their joint results."""
 
 from mobilenet.parameters import ScenarioError
 

@@ -1,10 +1,10 @@
-"""What the replications of one configuration say together.
+"""Aggregate the replications of one configuration.
 
 Model     the replication is the unit: t intervals over one value per run, taken in the order of the replications, so
           no number depends on who computed what. The delays of all deliveries are integer counts, which add up.
           unstable: the backlog grows without end, so there is no mean; probably unstable: it grows in all runs, too few
           to be sure; not steady: no end of the warm-up was found in half of the runs
-Shapes    from rows of parts.SCHEMA, in any order, to rows of RESULT: `what` says of which kind a row is
+Shapes    from rows of parts.SCHEMA, in any order, to rows of RESULT: `what` names the kind of a row
           (METRIC, BUFFER with its bucket, DELAY with its bin as bucket, LABEL with the label as name)
 Source    ours: docs/guide/studies.md
 """
@@ -120,7 +120,7 @@ class Aggregation:
 
 
 def _entries(column: pa.ChunkedArray, replications: NDArray[np.int64]) -> Iterator[tuple[str, Any, pa.Array]]:
-    """Of a column of mappings: each key, the replications that have it, and their values."""
+    """Yield from a column of mappings each key, the replications that have it, and their values."""
     maps = _whole(column)
     if not len(maps):
         return

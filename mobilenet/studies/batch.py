@@ -134,7 +134,7 @@ def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, tell: Cal
     def work() -> None:
         try:
             spark.sparkContext.parallelize(batches, len(batches)).foreach(perform)
-        except BaseException as error:  # told to the thread that waits
+        except BaseException as error:  # passed to the thread that waits
             failure.append(error)
 
     thread = threading.Thread(target=work, daemon=True)

@@ -1,7 +1,7 @@
 """What readers of a study must know before they trust its numbers.
 
-Model     a seed decides who walks where, who broadcasts when, and who fails. Over recorded tracks all hosts walk where
-          the recording says, whatever the seed, unless the scenario draws a part of it. A mean may not exist where what
+Model     a seed decides who walks where, who broadcasts when, and who fails. Over recorded tracks all hosts walk as
+          recorded, whatever the seed, unless the scenario draws a part of it. A mean may not exist where what
           waits grows in all runs of a configuration, and these are too few to be sure
 Source    mobilenet/studies/aggregation.py; ours: docs/guide/studies.md
 """
@@ -15,7 +15,7 @@ from mobilenet.studies.csv_tables import Rows
 
 SAME_MOVEMENT = "all of which follow the same recorded movement: broadcasts, losses and faults differ, places do not"
 ADVICE = (
-    "all replications follow the same recorded movement: intervals say nothing of other places. hosts.mobility has"
+    "all replications follow the same recorded movement: intervals do not hold for other places. hosts.mobility has"
     " random_start_s, random_hosts and random_share, which draw a part of the recording for each"
 )
 
@@ -37,5 +37,5 @@ def doubts(summary: Rows) -> list[str]:
             factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
             where = ", ".join(f"{factor}={row[factor]}" for factor in factors) or "as it is"
             runs = counted(int(row["n"]), "run")
-            found.append(f"{PROBABLY}: {where}: what waits grows in all {runs}; more replications would tell")
+            found.append(f"{PROBABLY}: {where}: the backlog grows in all {runs}; more replications would settle it")
     return found

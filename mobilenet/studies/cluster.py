@@ -3,8 +3,9 @@
     python -m mobilenet.studies.cluster [--workers 2] [--port 7077]
 
 Model     child processes of this one; they end with it. Executors start with an empty PYTHONPATH, as on strange
-          machines. Whoever may run a study there may run code as we do, so the master takes only who knows a secret,
-          made for this cluster: spark-defaults.conf of a folder that only its owner can read, named by SPARK_CONF_DIR
+          machines. A client that may run a study there can run any code, so the master accepts only clients that know a
+          secret, made for this cluster: spark-defaults.conf of a folder that only its owner can read, named by
+          SPARK_CONF_DIR
 Errors    one line and exit code 3 when a part does not start within a minute
 Source    ours: docs/guide/studies.md
 """
@@ -36,7 +37,7 @@ WORKER_READY = "Successfully registered with master"
 
 @contextmanager
 def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subprocess.Popen[bytes]], Path]]:
-    """The master's URL, the worker processes, and what SPARK_CONF_DIR has to be for whoever uses them."""
+    """The master's URL, the worker processes, and the SPARK_CONF_DIR that clients need."""
     url = f"spark://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory(prefix="mobilenet-cluster-") as folder, ExitStack() as stack:
         settings = Path(folder) / "conf"
@@ -101,7 +102,7 @@ def _await(name: str, process: subprocess.Popen[bytes], log: IO[str], ready: str
         if ready in said:
             return
         if process.poll() is not None:
-            last = [line for line in said.splitlines() if line.strip()][-1:] or ["nothing was said"]
+            last = [line for line in said.splitlines() if line.strip()][-1:] or ["no output"]
             raise StudyError(f"the cluster's {name} ended: {last[0][:200]}")
         time.sleep(0.2)
     raise StudyError(f"the cluster's {name} did not start within {STARTS_WITHIN_S:.0f} s")

@@ -1,10 +1,10 @@
-"""Is it better, by how much, and how sure is that: levels of one factor against the baseline, metric by metric.
+"""Compare levels of one factor with the baseline, metric by metric: effect, size and confidence.
 
 Model     pairs of runs with the same replication number, so the same world. Within each combination of the other
           factors the p values of all metrics and levels are adjusted together (Holm). A verdict is one of
               different     the difference is not 0 at the study's confidence
               equivalent    the ratio is within the margin (two one-sided tests), whether or not it is 1
-              inconclusive  neither; `more` says how many replications would probably settle it
+              inconclusive  neither; `more` estimates how many replications would settle it
               unstable      one of the two has no mean: its backlog grows
               no data       fewer than two pairs
 Units     those of the metrics

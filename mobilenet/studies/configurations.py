@@ -1,9 +1,9 @@
 """From a study to its table of runs: every combination of levels, every replication, and the seed of each.
 
 Model     configurations are numbered in the order of the file, the last factor fastest. The seed of a run depends on
-          the study's seed and the replication alone, so replication 3 of every configuration meets the same world:
-          who walks where, who speaks when, who fails (common random numbers)
-Errors    ScenarioError: a level that makes no scenario, named by file, line and factor
+          only the study's seed and the replication, so replication 3 of every configuration meets the same world:
+          the same walks, broadcasts and failures (common random numbers)
+Errors    ScenarioError: a level that gives an invalid scenario, named by file, line and factor
 Source    ours: docs/guide/studies.md
 """
 
@@ -53,7 +53,7 @@ class PlannedRun:
 
 
 def table_level(level: Any) -> Any:
-    """As it stands in tables: a number, or text."""
+    """The value as tables show it: a number, or text."""
     if isinstance(level, float) and level.is_integer():
         return int(level)
     return level if isinstance(level, (int, float)) and not isinstance(level, bool) else shown_level(level)
@@ -70,8 +70,8 @@ def combinations(study: Study) -> list[dict[str, Any]]:
 
 
 def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
-    """All of them, each tried on the scenario once, so that no run fails for a wrong key, or runs code that nobody
-    allowed.
+    """All configurations, each tried on the scenario once, so that no run fails for a wrong key or runs code without
+    permission.
     """
     factors = {factor: study.levels(factor) for factor in study.factors}
     count = math.prod(len(levels) for levels in factors.values())
@@ -111,11 +111,11 @@ def _kept(study: Study, allow_code: bool) -> list[Configuration]:
 
 
 def _require_allowed(study: Study, allow_code: bool) -> None:
-    """Told before any key is tried: none of them is to blame."""
+    """Report errors of the scenario itself before any key is tried."""
     try:
         scenario = study.base()
     except ScenarioError:
-        return  # told below, with its key
+        return  # reported below, with its key
     if scenario.protocol.name == "datagrams":
         raise study.problem(("scenario",), "its programs live in real time, and no two runs are the same: no studies")
     try:
@@ -174,7 +174,7 @@ def _try(
 
 
 def seed_of(study: Study, replication: int) -> int:
-    """As first_seed says, else 48 bits, so that it reads as a number."""
+    """The seed from first_seed, else 48 bits, so that it reads as a number."""
     if study.first_seed is not None:
         return study.first_seed + replication - 1
     return int.from_bytes(hashlib.sha256(f"study {study.seed}, replication {replication}".encode()).digest()[:6], "big")

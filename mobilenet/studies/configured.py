@@ -1,9 +1,10 @@
 """The scenario of each configuration, as a study's directory keeps it: written whole, and never taken on trust.
 
-Model     configurations/c000/ holds the effective scenario and copies of the files it names. It is written beside and
-          renamed. When a study goes on, what is asked now is written again and compared with what is there: the code
-          of plug-ins and other files byte by byte, the scenario value by value. What differs is replaced if no run was
-          made of it, and refused otherwise. A scenario that is empty, cut or no YAML says nothing else, and is replaced
+Model     configurations/c000/ holds the effective scenario and copies of the files it names. It is written under
+          another name and renamed. When a study goes on, what is asked now is written again and compared with what is
+          there: the code of plug-ins and other files byte by byte, the scenario value by value. What differs is
+          replaced if no run was made of it, and refused otherwise. A scenario that is empty, cut or not YAML
+          contradicts nothing, and is replaced
 Errors    StudyError: the file, and what differs
 Source    ours: docs/guide/studies.md
 """
@@ -36,7 +37,7 @@ def configured_file(study: Path, number: int) -> Path:
 
 
 def configured_scenario(study: Path, number: int) -> AnyScenario:
-    """The same, read once by each process."""
+    """The configuration's scenario, read once by each process."""
     file = configured_file(study, number)
     return _read(file, file.stat().st_mtime_ns)
 
@@ -52,7 +53,7 @@ def another_study(place: Path, differences: list[str]) -> StudyError:
 
 
 class _Damaged(StudyError):
-    """Of a scenario that is lost, whatever it was: what it has to be follows from the study."""
+    """Stands for a damaged scenario; what it has to be follows from the study."""
 
 
 def write_configuration(
@@ -62,8 +63,8 @@ def write_configuration(
     allow_code: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Raises StudyError where runs of another scenario bear its number; `allow_code`: as for mobilenet.run. `say` is
-    told of a scenario that was damaged.
+    """Raise StudyError where runs of another scenario bear its number; `allow_code`: as for mobilenet.run. `say` is
+    called for a scenario that was damaged.
     """
     target = configured_file(study, number).parent
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
@@ -94,7 +95,7 @@ def _difference(target: Path, fresh: Path) -> StudyError | None:
     if _is_same(target / "scenario.yaml", fresh / "scenario.yaml"):
         return None
     if (how := _damage(target / "scenario.yaml", (fresh / "scenario.yaml").read_bytes())) is not None:
-        return _Damaged(f"{target / 'scenario.yaml'}: was {how}; written anew from the study")
+        return _Damaged(f"{target / 'scenario.yaml'}: was {how}; written again from the study")
     try:
         before, after = load_scenario(target / "scenario.yaml"), load_scenario(fresh / "scenario.yaml")
     except ScenarioError as error:
@@ -107,7 +108,7 @@ def _difference(target: Path, fresh: Path) -> StudyError | None:
 
 
 def _damage(file: Path, expected: bytes) -> str | None:
-    """What makes it no scenario at all; None: it says something."""
+    """How the file is damaged beyond reading; None: it can be read."""
     if not file.is_file():
         return "missing"
     if expected.startswith(found := file.read_bytes()):

@@ -1,6 +1,6 @@
-"""The tables of a study as it wrote them for people, read with a look at whether they are whole.
+"""Read the CSV tables of a study, and check that they are whole.
 
-Shapes    rows are mappings from column to text; COLUMNS says what each table has at least
+Shapes    rows are mappings from column to text; COLUMNS lists what each table has at least
 Errors    StudyError, one line with the file: missing, not readable, or damaged
 Source    mobilenet/studies/tables.py; ours: docs/guide/studies.md
 """

@@ -97,7 +97,7 @@ class Replications(Parameters):
         if self.until is not None and self.max is None:
             raise ValueError("until: needs max, the replications after which it gives up")
         if self.until is None and self.max is not None and self.max != self.min:
-            raise ValueError("max: needs until, the rule that says when to stop before")
+            raise ValueError("max: needs until, the rule for stopping before it")
         return self
 
     @property

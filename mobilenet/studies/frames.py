@@ -33,7 +33,7 @@ class StudyFrames:
     """The directory of a study, opened for reading. Tables are read when first asked for, and then kept."""
 
     def __init__(self, path: str | Path) -> None:
-        """Brings the tables up to date, if runs have been done since; raises StudyError for what is no study."""
+        """Bring the tables up to date, if runs have been done since; StudyError if the folder is not a study."""
         self.path = Path(path)
         self.unfinished = tables_of_what_is_there(self.path)  # for people, None for a study that is whole
 
@@ -100,7 +100,7 @@ def study(
     as for run.
     """
     if workers is not None and master is not None:
-        raise StudyError("workers counts cores of this machine; with master, that says how many there are")
+        raise StudyError("workers counts cores of this machine; with master, the master decides")
     declared = Study.of(plain_values(what), Path()) if isinstance(what, Mapping) else Path(what)
     result = run_study(
         declared, None if out is None else Path(out), master or local_master(workers), progress, allow_code=allow_code

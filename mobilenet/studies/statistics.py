@@ -1,4 +1,4 @@
-"""What replications say: intervals, comparisons, warm-up, trends.
+"""Statistics over replications: intervals, comparisons, warm-up, trends.
 
 Model     the replication is the unit: one value per run, never one per message. Replications are independent; the same
           replication of two configurations met the same world, so differences are paired
@@ -93,7 +93,7 @@ def compare_pairs(
 
 
 def _p_of_zero(differences: Values) -> float:
-    """Of the t test; differences that are all the same leave no doubt."""
+    """The p value of the t test; identical differences leave no doubt."""
     from scipy import stats
 
     if np.ptp(differences) == 0:
@@ -113,7 +113,7 @@ def _tost(logs: Values, low: float, high: float) -> float:
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Adjusted so that all of them together err as seldom as one alone."""
+    """Adjust p values so that all of them together err as seldom as a single one."""
     from statsmodels.stats.multitest import multipletests
 
     if not p_values:
@@ -148,7 +148,7 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
     found = []
     for effect, level, alternative in effects:
         if effect > 0.004:
-            with warnings.catch_warnings():  # where it does not converge there is no answer
+            with warnings.catch_warnings():  # no answer where it does not converge
                 warnings.simplefilter("ignore")
                 n: Any = TTestPower().solve_power(effect_size=effect, alpha=level, power=POWER, alternative=alternative)
                 if not (np.size(n) == 1 and np.isfinite(n)):  # of large effects, which a few pairs show
@@ -162,7 +162,7 @@ def mser5(series: Values) -> int | None:
     """How many values of a series in time to cut as warm-up; None: no steady part was found.
 
     MSER-5: the cut, in batches of five, that minimises the squared standard error of what is left. A minimum in the
-    second half says that the series had not settled.
+    second half means that the series had not settled.
     """
     batches = len(series) // 5
     if batches < 4:
@@ -212,7 +212,7 @@ def relative_slope(times: Values, levels: Values) -> float:
 def survival_quantiles(values: Values, censored: Values, shares: Sequence[float]) -> list[float | None]:
     """Kaplan–Meier: within which each share of all happened, where of the censored only a lower bound is known.
 
-    None where so many did not happen.
+    None where that share did not happen.
     """
     if not len(values):
         return [None] * len(shares)

@@ -1,9 +1,9 @@
-"""When a configuration has replications enough.
+"""Decide when a configuration has enough replications.
 
-Model     each configuration is judged by its own runs alone: it has enough when its metric has the precision asked
-          for, when its backlog grows without end (there is no mean to be precise about), or when it has the most that
-          the study allows. Whoever has not gets `step` more in the next round. So precise levels do not pay for
-          imprecise ones, and how many workers there are decides nothing
+Model     each configuration is judged only by its own runs: it has enough when its metric has the precision asked
+          for, when its backlog grows without end (then a mean does not exist), or when it has the most that
+          the study allows. The others get `step` more in the next round. So precise levels do not pay for
+          imprecise ones, and the number of workers does not matter
 Errors    StudyError for a metric that does not exist
 Source    ours: docs/guide/studies.md
 """
@@ -43,12 +43,12 @@ def still_open(folder: Path, targets: list[int], rule: Replications, confidence:
             found.append(Open(number, width))
     if known and rule.until.metric not in known:
         there = ", ".join(sorted(known))
-        raise StudyError(f"replications.until.metric: there is no metric {rule.until.metric!r}; there are: {there}")
+        raise StudyError(f"replications.until.metric: unknown metric {rule.until.metric!r}; the metrics are: {there}")
     return sorted(found, key=lambda one: (-one.relative_half_width, one.configuration))
 
 
 def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:
-    """None where more replications would not help: nothing is measured, or there is no mean."""
+    """None where more replications would not help: nothing is measured, or no mean exists."""
     values = [row[until.metric] for row in runs if until.metric in row]
     if len(values) < 2 or grows(np.array([row.get("backlog_slope", 0.0) for row in runs])):
         return None

@@ -1,4 +1,4 @@
-"""The directory of a study: whose it is, what is to be run, what has been.
+"""The directory of a study: its study, what is to be run, what has been run.
 
 Model     study.yaml                      the study with its defaults; written last: where it is, the rest is
           configurations/c000/            the effective scenario of each configuration, with the files it names
@@ -7,9 +7,9 @@ Model     study.yaml                      the study with its defaults; written l
           runs/c000-r0001/                run directories; complete or absent
           measured/                       what the runs contributed, in parts of many runs (parts.py)
           failed/c000-r0001.json          why a run failed; gone when it succeeds
-          starting/c000-r0001             begun by so many processes, and not ended; gone when it ends
+          starting/c000-r0001             the number of processes that began it, and did not end it; gone when it ends
           tables/, comparison.json, ...   what is computed from measured/ (tables.py, compare.py)
-          What is done is decided by looking at the disk alone, so a killed study goes on where it stood
+          What to do is decided only from the disk, so a killed study continues where it stopped
 Errors    StudyError: not a study's directory, another study's, or in use by another process
 Source    ours: docs/guide/studies.md
 """
@@ -72,7 +72,7 @@ class Store:
         return self.path / "failed"
 
     def clear_notes(self) -> None:
-        """What failed, or was under way, is tried again."""
+        """Plan again what failed or was in progress."""
         for folder in (self.failed, self.path / "starting"):
             for note in folder.iterdir():
                 remove(note)
@@ -134,7 +134,7 @@ def is_done(directory: Path, seed: int) -> bool:
 
 
 def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
-    """A new directory for a study, or the one that it has begun; `say` is told what had to be written again."""
+    """A new directory for a study, or the one that it has begun; `say` is called for files that are written again."""
     found = configurations(study, allow_code)
     text = effective_study(study.model_copy(update={"scenario": KEPT.format(0)}))
     if (path / "study.yaml").is_file():
@@ -142,7 +142,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     elif path.exists() and (
         not path.is_dir() or any(child for child in path.iterdir() if child.name != "configurations")
     ):
-        raise StudyError(f"{path}: exists and is no study; name another directory with --out")
+        raise StudyError(f"{path}: exists and is not a study; name another directory with --out")
     store = Store(path, study, found)
     try:
         for configuration in found:
@@ -199,7 +199,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def record_failure(folder: Path, run: str, error: str) -> None:
-    """Said by a worker, read by whoever looks."""
+    """Note progress: written by a worker, read by any process."""
     partial = folder / f".{run}.{os.getpid()}"
     write_json(partial, {"run": run, "error": error})
     os.replace(partial, folder / f"{run}.json")

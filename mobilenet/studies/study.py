@@ -1,7 +1,7 @@
 """A study from its file to its tables, and from its tables to a comparison.
 
 Model     run_study: the table of runs, the runs, the aggregation, the comparison, each on disk before the next begins;
-          called again it does what is missing. compare_study reads the tables alone and needs no Spark.
+          called again it does what is missing. compare_study reads only the tables and needs no Spark.
 Errors    ScenarioError for the file, StudyError for the directory, Spark or a metric that does not exist
 Source    ours: docs/guide/studies.md
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 STUDIES = Path("studies")
 TRIAL_S = 5.0  # simulated seconds of the trial behind an estimate
-SPARK_S = 10.0  # wall time that a study of few runs takes beside them: Spark's start, first task, tables, end
+SPARK_S = 10.0  # wall time that a study of few runs takes besides them: Spark's start, first task, tables, end
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def run_study(
     allow_code: bool = False,
     session: SparkSession | None = None,
 ) -> Result:
-    """Everything that is missing; `progress` is told how far it is now and then, `say` what had to be mended;
+    """Run everything that is missing; `progress` is called now and then, `say` for each repair;
     `allow_code`: as for mobilenet.run.
 
     `study` is a file, or a study that no file holds, which needs `out`. `session`: one of `master` that is open
@@ -123,7 +123,7 @@ def require_metric(study: Study, metric: str) -> None:
     if metric not in known and not may_be:
         close = get_close_matches(metric, known, 1)
         raise StudyError(
-            f"there is no metric {metric!r}{f', did you mean {close[0]!r}?' if close else ''}; there are:"
+            f"unknown metric {metric!r}{f', did you mean {close[0]!r}?' if close else ''}; the metrics are:"
             f" {', '.join(known)}"
         )
 
@@ -138,7 +138,7 @@ def compare_study(path: Path) -> list[Finding]:
     store = open_store(path)
     wanted = store.study.compare
     if wanted is None:
-        raise StudyError(f"{path}: the study does not say what to compare; add `compare:` to its file and run it again")
+        raise StudyError(f"{path}: the study names nothing to compare; add `compare:` to its file and run it again")
     if not (store.tables / "runs.csv").is_file():
         raise StudyError(f"{path}: the study is not finished; run `mobilenet study` again")
     values: dict[tuple[int, str], dict[int, float]] = {}

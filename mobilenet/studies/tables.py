@@ -2,7 +2,7 @@
 
 Model     Spark brings the rows of a configuration together; there they are aggregated (aggregation.py). No table
           depends on who computed what, so the same tables come out without Spark: that is how those of an unfinished
-          study are made when somebody asks for them
+          study are made on request
               tables/runs           one row per run, all metrics
               tables/summary        configuration x metric: n, mean, sd, interval, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
@@ -68,9 +68,9 @@ def write_tables(store: Store, targets: list[int], spark: SparkSession | None = 
 
 
 def tables_of_what_is_there(directory: Path) -> str | None:
-    """Make the tables of a study anew where runs have been done since; for people, what is missing of it if anything.
+    """Make the tables of a study again if runs have been done since; return in words what is missing, if anything.
 
-    So a study that was killed, or is under way, can be looked at. Raises StudyError for what is no study.
+    So a killed or running study can be inspected. Raises StudyError if the folder is not a study.
     """
     store, planned = open_store(directory), directory / "runs.parquet"
     parts = list(store.measured.glob("*.parquet")) if store.measured.is_dir() else []
@@ -98,14 +98,14 @@ def _aggregated(rows: pa.Table, confidence: float) -> Aggregated:
 
 
 def _with_spark(store: Store, spark: SparkSession, targets: list[int], folder: Path) -> Iterator[Aggregated]:
-    """Tasks read parts, cut them into configurations, and whoever gets a configuration leaves it in `folder`."""
+    """Tasks read parts, cut them into configurations, and leave each aggregated configuration in `folder`."""
     context, confidence, place = spark.sparkContext, store.study.confidence, str(folder.absolute())
     parts = [str(path.absolute()) for path in sorted(store.measured.glob("*.parquet"))]
     tasks = TASKS_PER_WORKER * context.defaultParallelism
     pieces = context.parallelize(parts, max(1, min(tasks, len(parts)))).flatMap(partial(_cut, targets))
     own = pieces.partitionBy(max(1, min(tasks, len(targets))))
     wrong = own.mapPartitions(partial(_aggregated_all, confidence, place)).collect()
-    if wrong:  # told, as Spark would try it again and again
+    if wrong:  # returned, as Spark would retry an exception again and again
         raise StudyError(
             f"{store.measured}: cannot be made into tables: {wrong[0]}; remove it, and run the study again"
         )
@@ -156,7 +156,7 @@ def _write(store: Store, found: Iterator[Aggregated]) -> set[int]:
     levels = [_levels(store, number) for number in range(len(store.configurations))]
     results: Rows = []
     width_s: dict[int, float] = {}
-    with TemporaryFile(dir=store.path) as kept:  # the names of the metrics stand first in the table, and are known last
+    with TemporaryFile(dir=store.path) as kept:  # the names of the metrics come first in the table, and are known last
         for one in found:
             results += one.results.to_pylist()
             width_s[one.runs["configuration"][0].as_py()] = one.runs["duration_s"][0].as_py() / BUCKETS

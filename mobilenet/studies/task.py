@@ -50,7 +50,7 @@ def perform(batch: Batch) -> None:
             continue
         try:
             parts.write_part(folder / "measured", [job.run for job in jobs], rows, batch.kind)
-        except Exception as error:  # told, as Spark would try it again and again
+        except Exception as error:  # returned, as Spark would retry an exception again and again
             for row in rows:
                 what = f"cannot be summarised: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
                 record_failure(folder / "failed", row["run"], what)

@@ -51,7 +51,7 @@ class _Packet(NamedTuple):
     to: int
     sender: int
     message: Any
-    addressed: bool  # to this receiver, or to everybody in its cell
+    addressed: bool  # to this receiver, or to all hosts in its cell
 
 
 class Adversary:
@@ -164,7 +164,7 @@ class Adversary:
             self._throw(_Packet(self._at_station, to, h, message, True))
 
     def _around(self, h: int, message: Any) -> None:
-        """A host's broadcast; whoever is not its station may hear it or not."""
+        """Send a host's broadcast; any node but its station may or may not hear it."""
         cell = self.cells[h]
         for s in range(len(self.stations)):
             if s == cell or self._is_overheard():
@@ -270,7 +270,7 @@ class Adversary:
     # --- the end
 
     def rests(self) -> bool:
-        """No buffer holds a message, nothing is under way, every member is served by the station of its cell."""
+        """No buffer holds a message, nothing is in flight, every member is served by the station of its cell."""
         nodes = [*self.stations, *self.hosts]
         if self.tally.wired_in_flight or not self.backbone.is_at_rest:
             return False

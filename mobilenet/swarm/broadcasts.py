@@ -35,7 +35,7 @@ from mobilenet.scenario.processes import OwnBroadcast
 Values = dict[str, Any]
 BELOW_DIMENSION = "correct_source_below_dimension"  # what is delivered if fewer than log2 n crash
 HOP = 1.1  # t.u.
-PATIENCE = 3000.0  # t.u., where nobody can say when a run comes to rest
+PATIENCE = 3000.0  # t.u., where it is unknown when a run comes to rest
 
 
 def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessScenario:

@@ -1,10 +1,10 @@
 """A fuzzing campaign: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
 
 Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
-          one for the real medium access and radio. TCP-flooding plays on the radio alone, and so does whatever is tried
+          one for the real medium access and radio. TCP-flooding plays only on the radio, and so does everything tried
           over a MAC that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded
-          into a run directory and judged from that alone. A protocol of ours whose self-checks fail, or that raises
-          anything, has violated them; of a plug-in that raises nothing is known, as of a run that it ended
+          into a run directory and judged only from that. A protocol of ours whose self-checks fail, or that raises
+          anything, has violated them; if a plug-in raises or ends its run, the result is unknown
 Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened:
           how many events of each kind were recorded
 Errors    RecordError when a run directory cannot be written
@@ -45,7 +45,7 @@ from mobilenet.workers import in_order
 
 Network = Literal["radio", "adversary", "processes"]
 ENDED_BY_ERROR: Literal["ended by an error"] = "ended by an error"  # of a plug-in
-LONGEST_ERROR = 400  # of what a plug-in raised: an exception may say anything
+LONGEST_ERROR = 400  # of what a plug-in raised: an exception may have any text
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def judge_seed(
 def _told(error: Exception, protocol: str) -> str:
     """What was raised, and where: of a plug-in in its own file, if it came up there."""
     if isinstance(error, ScenarioError):
-        return str(error)  # says itself where
+        return str(error)  # has its own place in it
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if plug_ins.is_plug_in(protocol) and frame.filename == plug_ins.file_of(protocol)]
     place = (own or frames)[-1]
@@ -179,7 +179,7 @@ def record_radio(
 def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
     """Simulate a scenario, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
-    outcome = simulate(scenario, allow_code=True)  # whoever began the campaign was asked
+    outcome = simulate(scenario, allow_code=True)  # asked for when the campaign began
     facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
     write_scenario(directory, outcome.scenario)
@@ -231,7 +231,7 @@ def record_adversary(
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -> AdversarySchedule:
-    """What scenario.yaml says of a schedule; it is drawn from seed and flavour, so these repeat it."""
+    """A schedule in scenario.yaml: seed and flavour, from which it is drawn."""
     air = drawn.air
     mobile_causal = {"name": DEFAULT} | drawn.parameters.model_dump()
     return AdversarySchedule.model_validate(

@@ -1,10 +1,10 @@
-"""What becomes of what a node does on the adversary's network: frames go onto its radio, messages onto its wire, and
+"""Carry out a node's actions on the adversary's network: frames go onto its radio, messages onto its wire, and
 upcalls become the trace.
 
 Model     the ports are those of mobilenet/controlled; what a node does takes effect within the call, so that draws and
           events have the order in which the protocol asked for them. Deliveries within a broadcast come after it
 Units     integer nanoseconds
-Errors    TypeError for what a protocol says that is no whole number or no MessageId
+Errors    TypeError where a protocol passes something other than a whole number or a MessageId
 Source    ours: docs/architecture.md
 """
 
@@ -54,7 +54,7 @@ class StationEffects:
 
 
 class HostEffects:
-    """Of a host in all its lives, for the trace goes on where it was."""
+    """The trace of a host, continued over all its lives."""
 
     def __init__(self, network: Network, me: int) -> None:
         self._network = network
@@ -62,7 +62,7 @@ class HostEffects:
         self._name = f"h{me}"
         self._member = False
         self._session: int | None = None  # of the last join or end of a handoff
-        self._handoff: int | None = None  # the session of the handoff under way
+        self._handoff: int | None = None  # the session of the handoff in progress
         self._held: list[str] | None = None  # deliveries during a broadcast
 
     def frame(self, to: int | None, message: Any) -> None:

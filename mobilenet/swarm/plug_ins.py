@@ -1,11 +1,11 @@
-"""What a swarm makes of a protocol of one's own: a class, `path/to/file.py:Class`, or programs, named by the group
-`protocol` of a scenario as JSON. Where it plays, and what is drawn for it.
+"""Custom protocols in a swarm: a class, `path/to/file.py:Class`, or programs, named by the group
+`protocol` of a scenario as JSON. Decides where it plays and what is drawn for it.
 
 Model     a broadcast among processes plays where those over VCube do; a protocol of hosts and stations where the mobile
           causal broadcast does, on the adversary's network and on the radio, on the same schedules and scenes. One that
-          needs connections plays on the radio alone: the adversary's network has none. What a class declares decides
+          needs connections plays only on the radio: the adversary's network has none. What a class declares decides
           what is done to it and what it is judged by; its settings are its defaults
-Errors    ScenarioError: no such file or class, or one that is no protocol. Whether its code may run was asked before
+Errors    ScenarioError: no such file or class, or one that is not a protocol. Whether its code may run was asked before
 Source    ours: docs/guide/plug-ins.md, docs/validation/trust.md
 """
 
@@ -41,7 +41,7 @@ class Parties(NamedTuple):
 
     @property
     def group(self) -> OwnProtocol | OwnProgram:
-        """What scenario.yaml says of it, with what showed only while it was played."""
+        """The protocol in scenario.yaml, with what showed only while it was played."""
         return as_played(self.scene, self.cast).protocol  # type: ignore[return-value]
 
     def end(self) -> None:
@@ -78,7 +78,7 @@ def file_of(protocol: str) -> str:
 def kind_of_plug_in(protocol: str) -> Kind:
     """Its code is run, once for each version of the file."""
     if are_programs(protocol):
-        scene_of(1, protocol)  # tells what is wrong with it
+        scene_of(1, protocol)  # raises for what is wrong with it
         return "hosts"
     path, _ = _split(protocol)
     return _kind_by_version(protocol, path.stat().st_mtime_ns if path.is_file() else 0)
@@ -87,7 +87,7 @@ def kind_of_plug_in(protocol: str) -> Kind:
 @cache
 def _kind_by_version(protocol: str, version: int) -> Kind:
     path, name = _split(protocol)
-    scene = scene_of(1, protocol)  # tells what is wrong with the file's name
+    scene = scene_of(1, protocol)  # raises for a wrong file name
     if plays_among_processes("--protocol", f"{path.name}:{name}", path.parent, True):
         return "processes"
     declaration, _ = declaration_for(scene, True)

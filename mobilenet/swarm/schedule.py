@@ -1,12 +1,12 @@
 """A whole small scenario drawn from one seed, and its run: faults, then a fault-free completion, then what is left.
 
 Model     2-4 stations, 2-4 hosts, a tree, a kind of trouble (FLAVOURS), and for each host a list of actions with their
-          times; the last host stays where it is, and a member, so that in the end there is one who broadcasts. When
+          times; the last host stays where it is, and a member, so that at least one host broadcasts in the end. When
           they are through the faults stop: every host is up and in coverage, late packets run out, old packets come
           again a last time in some schedules, and each member broadcasts once more
 Units     integer nanoseconds; seconds where a name says so
 Shapes    Played.recording: events, counters, and at the end a sample of every buffer
-Errors    none of its own; AssertionError from the protocol's self-checks
+Errors    only AssertionError from the protocol's self-checks
 Source    ours: docs/architecture.md
 """
 
@@ -191,7 +191,7 @@ def _timeline(
         if verb == "crash" and stream.random() < 0.5:  # carried elsewhere while it is down
             actions.append((ns(time), host, "move", cell))
         actions.append((ns(time), host, {"hole": "move", "crash": "recover", "leave": "join"}[verb], cell))
-    if mobile and f.leave and stream.random() < 0.5:  # not a member in the end, and off before it is told so
+    if mobile and f.leave and stream.random() < 0.5:  # not a member in the end, and gone before it learns of it
         time += stream.exponential(f.outage_s)
         actions.append((ns(time), host, "leave", 0))
         actions.append((ns(time + stream.exponential(f.outage_s)), host, "move", stream.below(stations)))
@@ -319,6 +319,6 @@ class _Run:
         return False
 
     def _rests(self) -> bool:
-        """No buffer holds a message, nothing is under way, everybody is in or out as was asked for."""
+        """No buffer holds a message, nothing is in flight, every host is in or out as requested."""
         hosts = zip(self._network.hosts, self._wants_in, strict=True)
         return all(host is not None and host.is_out() != wants_in for host, wants_in in hosts) and self._network.rests()

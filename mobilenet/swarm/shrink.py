@@ -1,9 +1,9 @@
-"""A smaller scenario that violates the same property: something that a person can look at.
+"""Shrink a scenario that violates a property to one that a person can read.
 
 Model     what happened at random in the run is written down as lists (who broadcasts when, who crashes when), and then
           the lists, the time, the hosts and the stations are made smaller as long as the property is still violated.
           A candidate is run and judged like any scenario; nothing is known of its protocol. What the explanation names
-          is tried first, then the lists are cut as delta debugging does it. Whatever is taken away changes what is
+          is tried first, then the lists are cut as delta debugging does it. Each removal changes what is
           drawn for the rest, so a candidate may be played with a few other seeds
 Units     seconds, as the names say
 Errors    RunError: a run that violates nothing, or that does not violate it again
@@ -35,7 +35,7 @@ class Shrinking:
     """The search, step by step. `scenario` is the smallest one so far."""
 
     def __init__(self, directory: Path, allow_code: bool = False, most: int = 200, on_trial: OnTrial = print) -> None:
-        """`most`: trials; `on_trial` is told what was found after each."""
+        """`most`: trials; `on_trial` is called after each with its finding."""
         self._allow_code = allow_code
         self._most = most
         self._on_trial = on_trial
@@ -80,7 +80,7 @@ class Shrinking:
         ddmin(items, still)
 
     def attempt(self, changes: Changes, seeds: int = SEEDS) -> bool:
-        """Whether it is still violated with these values and one of so many seeds; if so, they stay."""
+        """Whether it is still violated with these values and one of the seeds tried; if so, they stay."""
         return any(self._trial({**changes, "seed": self.scenario.seed + more}) for more in range(seeds))
 
     def _trial(self, changes: Changes) -> bool:

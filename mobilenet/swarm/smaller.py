@@ -1,4 +1,4 @@
-"""What is taken away from a scenario to make it smaller, for each kind of scenario.
+"""The steps that make a scenario smaller, for each kind of scenario.
 
 Units     seconds, as the names say
 Errors    none
@@ -67,7 +67,7 @@ class OfHosts:
             self._search.attempt({"faults": {"schedule": "explicit", "outages": self._outages()}})
 
     def _those_named(self, payload_bytes: int) -> None:
-        """The broadcasts that the explanation names; then all of those who made them."""
+        """The broadcasts that the explanation names; then all broadcasts of their senders."""
         events = self._search.events[self._search.events["event"] == "broadcast"]
         named = events[events["message"].isin(re.findall(r"\b[hp]\d+:\d+\b", self._search.explanation))]
         if named.empty:

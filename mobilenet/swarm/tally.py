@@ -1,4 +1,4 @@
-"""What became of every packet of the adversary, in the shape of a radio's counters.
+"""Count the fate of every packet of the adversary, in the shape of a radio's counters.
 
 Model     each packet that leaves a queue is a frame; each receiver that the adversary throws it at is a pair. A pair
           may be duplicated, so that for each kind of pair
@@ -118,7 +118,7 @@ class Tally:
         }
 
     def sample(self, now_ns: int, samples: Samples) -> None:
-        """The network's samples, which tell the counters once more."""
+        """The network's samples, which repeat the counters."""
         radio_bytes, payload = self._sum(1, "host", "station"), self._sum(2, "host", "station")
         samples.add(now_ns, "network", "radio_frames", self._sum(0, "host", "station"))
         samples.add(now_ns, "network", "radio_bytes", radio_bytes)

@@ -135,8 +135,8 @@ def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> No
     ]
     assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, found) == (
         "The crash of h0 at 4 s, in the 20 s after it, 30 worlds with and without it (95 % intervals): The mean"
-        " delivery delay is 0.410 s ± 0.050 s more with it. Of the mean delay at h0 itself nothing can be told: too few"
-        " runs have one. No difference can be told of the number of deliveries, -2.0 ± 3.0; of the mean delay at the"
+        " delivery delay is 0.410 s ± 0.050 s more with it. Too few runs have a value for the mean delay at h0 itself."
+        " No measurable difference in the number of deliveries, -2.0 ± 3.0; in the mean delay at the"
         " other hosts of h0's cell, +0.10 s ± 0.20 s (27 worlds)."
     )
 
@@ -163,12 +163,12 @@ def test_numbers_of_added_hosts_go_by_time() -> None:
 def test_at_most_four_things_are_done_at_a_time_and_none_of_them_twice(desk: Desk) -> None:
     jobs, scenario = desk.jobs, desk.session.scenario
     jobs.effect(scenario, 6, 0, 300)
-    with pytest.raises(ScenarioError, match="that of the crash of h3 at 8 s is under way already"):
+    with pytest.raises(ScenarioError, match="that of the crash of h3 at 8 s is in progress already"):
         jobs.effect(scenario, 6, 0, 300)
     jobs.effect(scenario, 6, 0, 301)  # another question
     jobs.effect(scenario, 6, 1, 300)
     jobs.save(scenario, Path("runs/mine"), (0, ""))
-    with pytest.raises(ScenarioError, match="4 are under way already"):
+    with pytest.raises(ScenarioError, match="4 jobs are in progress"):
         jobs.effect(scenario, 6, 2, 300)
     with pytest.raises(ScenarioError, match="runs/mine exists already"):
         jobs.save(scenario, Path("runs/mine"), (0, ""))
@@ -184,7 +184,7 @@ def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> No
     assert found[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}  # nobody delivered anything
     assert found[1] == {"metric": "deliveries", "pairs": 4, "difference": 0.0, "low": 0.0, "high": 0.0}
     loss = Loss(at_s=4, do="loss", loss=0.5)
-    assert "No difference can be told of the number of deliveries, +0 ± 0." in effect_in_words(loss, 20, found)
+    assert "No measurable difference in the number of deliveries, +0 ± 0." in effect_in_words(loss, 20, found)
     runs["delivery_delay_mean_s"] = runs["replication"] + 0.5 * runs["configuration"]
     runs.loc[5, "delivery_delay_mean_s"] = None  # the third world with it
     delay = compared(runs)[0]

@@ -309,7 +309,7 @@ def test_a_request_that_is_none_is_refused_in_one_line(served_to_all: Server, re
         other.sendall(f"{request_}\r\n".encode())
         answer = other.makefile("rb").read().decode()
     assert answer.startswith("HTTP/1.1 403")
-    assert answer.endswith("refused: that is no request for a page\n")
+    assert answer.endswith("refused: not a request for a page\n")
 
 
 def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
@@ -333,7 +333,7 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
         ('{"command": "step", "what": "leap"}', "what: "),
         ('{"command": "rewind", "to_s": 99}', "rewind: 99 s, expected a time between 0 and now"),
         ('{"command": "rewind", "to_s": -1}', "to_s: "),
-        ('{"command": "switch", "branch": 7}', "switch: there is no branch 7"),
+        ('{"command": "switch", "branch": 7}', "switch: branch 7 does not exist"),
         ('{"command": "do", "what": {"do": "crash", "host": "h99"}}', "there is no h99 among 6 hosts"),
         ('{"command": "do", "what": {"do": "drag", "host": "h1", "to_m": [1]}}', "to_m"),
         ('{"command": "do", "what": {}}', "do: "),
@@ -342,7 +342,7 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
             "do: back_to_s: 20 s, expected a time until now, 0 s",
         ),
         ('{"command": "do", "what": {"what": 1, "self": 2, "do": "crash"}}', ""),
-        ('{"command": "effect", "intervention": 3}', "effect: there is no intervention 3"),
+        ('{"command": "effect", "intervention": 3}', "effect: intervention 3 does not exist"),
         ('{"command": "save", "name": "../../etc"}', "name: "),
         ('{"command": "watch", "node": 3}', "node: "),
         ('{"command": "pause", "why": 1}', "why: "),

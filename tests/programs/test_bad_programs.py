@@ -20,7 +20,7 @@ from mobilenet.simulation.plugin_code import PluginError
 from tests.programs.own import answering, scenario
 
 BAD = {
-    "nonsense": ("print('hello')", r"line 1 of its output, hello: is no JSON; expected one object to a line"),
+    "nonsense": ("print('hello')", r"line 1 of its output, hello: is not JSON; expected one object to a line"),
     "a number": ("print(5)", r'line 1 of its output, 5: expected an object with the key "do"'),
     "an unknown action": ("""print('{"do":"fly"}')""", r"'fly' is no action; expected one of send, broadcast, timer"),
     "an unknown key": ("""print('{"do":"left","session":1,"why":2}')""", "unknown key 'why'; expected keys of left: s"),
@@ -49,7 +49,7 @@ BAD = {
     ),
     "half a sign to store": (
         """print('{"do":"store","stable":["\\\\ud800"]}')""",
-        r"stable has half a character in it \(a lone surrogate\), expected text that has UTF-8; it was told",
+        r"stable has half a character in it \(a lone surrogate\), expected text that has UTF-8; the event was",
     ),
     "too large to store": ("""print('{"do":"store","stable":1e400}')""", "stable has a number that is too large in it"),
     "half a sign as a tag": (
@@ -68,9 +68,9 @@ BAD = {
         """print('{"do":"joined","session":1,"station":9223372036854775807}')""",
         "station is 9223372036854775807, expected a whole number from 0",
     ),
-    "not a number": ("""print('{"do":"log","text":NaN}')""", "is no JSON"),
-    "deep": ("print('[' * 100000)", "is no JSON"),
-    "no UTF-8": ("sys.stdout.buffer.write(b'ab\\xff\\n'); sys.stdout.flush()", "bytes that are no UTF-8, after 'ab'"),
+    "not a number": ("""print('{"do":"log","text":NaN}')""", "is not JSON"),
+    "deep": ("print('[' * 100000)", "is not JSON"),
+    "no UTF-8": ("sys.stdout.buffer.write(b'ab\\xff\\n'); sys.stdout.flush()", "bytes that are not UTF-8, after 'ab'"),
     "a buffer too late": (
         """print('{"do":"buffer","name":"x","size":1}') if e['ev'] != 'start' else 0""",
         "buffer 'x' was not named in the answer to the first start of a host; there: none",
@@ -175,7 +175,7 @@ def test_who_begins_anew_at_once_for_ever_ends_the_run(
     event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(party, "MOST_AT_ONCE", 2000)
-    said = rf'h0: told more than 2,000 events at one moment, .* the last: {{"ev":"{event}",.*; expected'
+    said = rf'h0: more than 2,000 events at one moment, .* the last: {{"ev":"{event}",.*; expected'
     with pytest.raises(PluginError, match=said):
         ran(tmp_path, AT_ONCE[event])
     assert nobody_left(tmp_path)

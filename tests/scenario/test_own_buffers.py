@@ -107,7 +107,7 @@ def test_a_study_may_ask_for_them(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(text.format(written(tmp_path)), "utf-8")
     require_metric(Study.load(file), "host_waiting_mean")
-    with pytest.raises(StudyError, match="there is no metric 'host_waited'"):
+    with pytest.raises(StudyError, match="unknown metric 'host_waited'"):
         require_metric(Study.load(file), "host_waited")
 
 

@@ -155,7 +155,7 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
                 r" each of BUFFERS"
             ),
         ),
-        ("Host, Station, Memory, Settings", "Host, Station, Memory, int", "settings is no class derived from"),
+        ("Host, Station, Memory, Settings", "Host, Station, Memory, int", "settings is not derived from"),
         ("Host, Station, Memory, Settings", "Host, Station, 3, Settings", "stable is no class"),
         (
             "class Host(BaseHost):",

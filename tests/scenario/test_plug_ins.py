@@ -105,7 +105,7 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
                 ("lambda stream: [Leg(None, 2e6, 0.0, 0.0, 0.0)]", "a leg begins at (2e+06, 0) m, expected at most"),
             )
         ),
-        ("own_mobility/patrol", "class P: pass", "hosts.mobility.class=own.py:P", "is no mobility model"),
+        ("own_mobility/patrol", "class P: pass", "hosts.mobility.class=own.py:P", "is not a mobility model"),
         (
             "own_mobility/patrol",
             None,
@@ -148,7 +148,7 @@ def test_a_broadcast_of_ones_own_runs_among_processes(tmp_path: Path) -> None:
     [
         ('"fifo"', '"total"', (), "ring.py:Ring: order is 'total'"),
         ("", "", ("faults=[{process: p3, at: 1}]", "detector={}"), "ring.py:Ring does not survive crashes"),
-        ("def broadcast(", "def bradcast(", (), "ring.py:Ring is no broadcast of processes"),
+        ("def broadcast(", "def bradcast(", (), "ring.py:Ring is not a broadcast of processes"),
         ("hop.id.source", "hop.id.sauce", (), "AttributeError"),
         ("", "", ("protocol.settings={x: 1}",), "x: unknown key, it takes no settings"),
     ],
@@ -178,5 +178,5 @@ compare: {{factor: wireless.loss, baseline: 0, metrics: [delivery_fairness]}}
         encoding="utf-8",
     )
     require_metric(Study.load(study), "delivery_fairness")
-    with pytest.raises(StudyError, match="there is no metric 'delivery_fairnes', did you mean 'delivery_fairness'"):
+    with pytest.raises(StudyError, match="unknown metric 'delivery_fairnes', did you mean 'delivery_fairness'"):
         require_metric(Study.load(study), "delivery_fairnes")

@@ -81,7 +81,7 @@ def test_a_planted_scenario_is_refused_and_its_code_not_run(spark: SparkSession,
     (planted / "scenario.yaml").write_text(text.replace("{name: mobile_causal}", '{class: "evil.py:Evil"}'))
     (planted / "evil.py").write_text(EVIL.format(mark=mark))
     (tmp_path / "out" / "runs" / "c000-r0001").mkdir(parents=True)
-    with pytest.raises(StudyError, match="is no study"):
+    with pytest.raises(StudyError, match="is not a study"):
         run_study(file, tmp_path / "out", local_master(2), nothing, session=spark)
     create(Study.load(file), tmp_path / "begun")
     shutil.rmtree(tmp_path / "begun" / "configurations")
@@ -105,7 +105,7 @@ def test_a_damaged_configuration_is_written_anew(left: bytes | None, tmp_path: P
     scenario.write_bytes(whole[: len(whole) // 2] if left is None else left)
     create(Study.load(file), tmp_path / "out", say=told.append)
     assert scenario.read_bytes() == whole and len(told) == 1 and (store.runs / "c000-r0001").is_dir()
-    assert told[0].startswith(f"{scenario}: was ") and told[0].endswith("; written anew from the study")
+    assert told[0].startswith(f"{scenario}: was ") and told[0].endswith("; written again from the study")
     scenario.write_bytes(whole.replace(b"loss: 0", b"loss: 0.5"))
     assert scenario.read_bytes() != whole
     with pytest.raises(StudyError, match=r"belongs to another study: wireless.loss of the scenario was 0.5, is 0"):

@@ -180,7 +180,7 @@ def test_who_listens_need_not_be_a_master() -> None:
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True
         )
-    assert "no Spark master took us" in done.stdout
+    assert "no compatible Spark master" in done.stdout
 
 
 def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
         run_study(other, finished.store.path, local_master(1), nothing)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("dear")
-    with pytest.raises(StudyError, match="exists and is no study"):
+    with pytest.raises(StudyError, match="exists and is not a study"):
         run_study(study_file, tmp_path / "full", local_master(1), nothing)
     for master, why in (
         ("spark://127.0.0.1:1", "does not answer"), ("mars", "expected local"), ("local[0]", "expected local"),
@@ -213,7 +213,7 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
         compare_study(tmp_path)
     bad_metric = tmp_path / "metric.yaml"
     bad_metric.write_text(study_file.read_text().replace("metrics: [delivery", "metrics: [delviery"))
-    with pytest.raises(StudyError, match="there is no metric 'delviery_delay_mean_s'"):
+    with pytest.raises(StudyError, match="unknown metric 'delviery_delay_mean_s'"):
         run_study(bad_metric, tmp_path / "metric", local_master(1), nothing)
 
 

@@ -210,7 +210,7 @@ def test_the_command_asks_before_it_runs_code_and_says_what_is_wrong(tmp_path: P
     code, said = call("--protocol", RING, "--allow-code", "--mac", "dcf")
     assert code == 2 and "runs among processes, which have no radio" in said
     code, said = call("--protocol", RING.replace(":Ring", ":Hop"), "--allow-code")
-    assert code == 2 and "ring.py:Hop is no protocol" in said
+    assert code == 2 and "ring.py:Hop is not a protocol" in said
 
 
 def test_where_each_kind_plays() -> None:

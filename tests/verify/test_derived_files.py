@@ -44,7 +44,7 @@ def command(*words: str | Path) -> tuple[int, str]:
 def test_show_says_what_is_missing_and_how_to_get_it(name: str, run: Path) -> None:
     (run / name).unlink()
     code, said = command("show", run)
-    assert code == 2 and said == f"{run / name}: missing; `mobilenet verify '{run}'` makes it anew from the record\n"
+    assert code == 2 and said == f"{run / name}: missing; `mobilenet verify '{run}'` makes it again from the record\n"
 
 
 @pytest.mark.parametrize("names", [DERIVED_FILES[:1], DERIVED_FILES[1:], DERIVED_FILES])
@@ -155,7 +155,7 @@ def test_verify_goes_on_without_a_garbled_file_and_says_what_to_do(name: str, te
     (run / name).write_bytes(text)
     code, said = command("verify", run)
     told = [line for line in said.splitlines() if name in line]
-    assert code == 0 and len(told) == 1 and "remove the file, and `mobilenet verify` makes it anew" in told[0]
+    assert code == 0 and len(told) == 1 and "remove the file, and `mobilenet verify` makes it again" in told[0]
     code, said = command("show", run)
     assert code == 2 and len(said.splitlines()) == 1 and "remove the file, and" in said
     (run / name).unlink()

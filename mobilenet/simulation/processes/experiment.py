@@ -1,12 +1,12 @@
 """A scenario of processes, run and recorded.
 
-Model     builds network, detectors and protocol; plays crashes, planned mistakes and broadcasts; records. The run ends
+Model     builds network, detectors and protocol; plays crashes, mistakes and broadcasts; records. It ends
           when everything planned has happened, no message of the protocol is on its way, and all processes that live
           have empty buffers (but for one that the protocol may have to hold for ever) and, with a detector, know of
-          all crashes: the detector itself never stops its background traffic. Looked at once per time unit
-Counts    the network counts messages, and on the packet network who received what when: no protocol is asked
+          all crashes: the detector itself never stops its background traffic. Checked once per time unit
+Counts    the network counts messages, and on the packet network who received what when; the protocols are not asked
 Units     integer nanoseconds; 1 time unit is 1 s
-Errors    ScenarioError: a perfect detector suspects who has not crashed, as its timeout is too short; a run that
+Errors    ScenarioError: a perfect detector suspects a living process: its timeout is too short; a run that
           makes no progress
 Source    ours: docs/protocols/vcube.md
 """
@@ -55,7 +55,7 @@ class Experiment:
         allow_code: bool = False,
         errors_into: Path | None = None,
     ) -> None:
-        """`on_send` is told what is handed to the network, `on_receive` what the network hands to a process, just
+        """`on_send` receives what is handed to the network, `on_receive` what the network hands to a process, just
         before; `allow_code`: the code of the scenario's plug-in may run, without it a scenario with one is refused;
         `errors_into`: the folder where the standard error of its programs is kept, None: nowhere.
         """
@@ -184,7 +184,7 @@ class Experiment:
     # --- the plan
 
     def _plan(self) -> None:
-        """Crashes first: who crashes at an instant does nothing any more at it."""
+        """Crashes come first: a process that crashes at an instant does nothing else at it."""
         scenario = self.scenario
         for i, time_ns in crashes(scenario):
             self._at(time_ns, partial(self._crash, i))

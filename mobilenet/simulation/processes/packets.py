@@ -4,11 +4,11 @@ Model     a packet pays t_pc of processing (latency only), waits for the sender'
           it for t_t, and then takes the delay of its link: drawn for each packet from a normal distribution, cut off
           at 0; or fixed for each link, drawn once. Links do not keep order where delays are drawn for each packet.
           Nothing is lost
-Counts    packets and bytes, and who received which message when: no protocol is asked. A packet says which `messages`
-          are received with it, and its `size_bytes`
+Counts    packets and bytes, and who received which message when; protocols are not asked. A packet lists its `messages`
+          and has its `size_bytes`
 Slots     what arrives later than in the present 2^30 ns lies unsorted until its slot begins: hundreds of thousands of
-          packets are under way at once, and a heap of as many reads main memory for every comparison. Nobody can
-          tell: what arrives at the same instant does so in the order of sending, and after what was to happen at that
+          packets are in flight at once, and a heap of that size reads main memory for every comparison. The effect
+          is invisible: what arrives at the same instant does so in the order of sending, after what was due at that
           instant when its slot began
 Units     integer nanoseconds
 Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: docs/protocols/vcube.md
@@ -45,7 +45,7 @@ class PacketNetwork:
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.n = n
-        self.broadcast_at: dict[MessageId, int] = {}  # filled by whoever makes processes broadcast
+        self.broadcast_at: dict[MessageId, int] = {}  # filled by the caller that makes processes broadcast
         self._processing_ns = processing_ns
         self._queue_ns = queue_ns
         self._delay_mean_ns = delay_mean_ns
@@ -107,7 +107,7 @@ class PacketNetwork:
 
     def _fixed_delay(self, i: int, to: int) -> int:
         assert self._fixed is not None
-        if (i, to) not in self._fixed:  # a stream of its own: who uses the link first must not matter
+        if (i, to) not in self._fixed:  # its own stream: the order of first use must not matter
             stream = generator(self._seed, "link delay", f"p{i}-p{to}")
             self._fixed[i, to] = self._processing_ns + max(
                 0, round(stream.normal(self._delay_mean_ns, self._delay_sd_ns))

@@ -77,7 +77,7 @@ class Process:
             try:
                 text = names[message]
             except (KeyError, TypeError):
-                text = _name_of("deliver", message)  # nobody has broadcast it, which the verdict will say
+                text = _name_of("deliver", message)  # no process has broadcast it: the verdict will report that
             append_time(calendar.now)
             append_node(name)
             append_event("deliver")
@@ -146,7 +146,7 @@ class Process:
 
 
 def _name_of(call: str, message: Any) -> str:
-    """As it stands in the record, whoever made it up: p3:14."""
+    """The id as the record writes it, invented or not: p3:14."""
     if not isinstance(message, MessageId) or type(message.source) is not int or type(message.ts) is not int:
         raise ValueError(f"{call}: the message is {message!r}, expected a MessageId of two whole numbers")
     return f"p{message.source}:{message.ts}"

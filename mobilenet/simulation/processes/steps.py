@@ -4,7 +4,7 @@ Model     a message waits for its sender's send server (first come, first served
           for t_r, and is handed over t_h later, when the handler runs. The end of the reception is the instant that
           the papers measure. Each lane has send servers of its own: broadcasts on one, the tests of the detector on
           another
-Jitter    0 in the papers. Otherwise each message of a lane that has jitter takes up to so much longer, drawn for
+Jitter    0 in the papers. Otherwise each message of a lane that has jitter takes up to this much longer, drawn for
           each: a link keeps no order
 Crashes   what has not left the send server is lost, and so is what reaches a process that is down by the time it
           would be handed over; timers die with their process. A message that would leave at the instant of the crash
@@ -61,7 +61,7 @@ class StepNetwork:
         self.bucket(time_ns).extend((self._act, action, None))
 
     def bucket(self, time_ns: int) -> Bucket:
-        """What happens at an instant; whoever appends comes last."""
+        """What happens at an instant, in the order of appending."""
         found = self._calendar.get(time_ns)
         if found is None:
             found = self._calendar[time_ns] = []
@@ -95,13 +95,13 @@ class StepNetwork:
 
 
 class Lane:
-    """One send server for each process, and who receives."""
+    """One send server for each process, and the receivers."""
 
     def __init__(self, network: StepNetwork) -> None:
         self._network = network
         self._instants: dict[int, Bucket] = {}  # those of the network's at which something of this lane arrives
         self._receive: list[Receive] = [self._lose] * network.n
-        self._own: set[Any] = {self._lose}  # how entries of this lane are told from others
+        self._own: set[Any] = {self._lose}  # distinguishes entries of this lane from others
         self.lost = 0  # their receiver was down
         self.unsent = 0  # their sender was, before they left
         self.last_ns = 0  # the last hand-over

@@ -71,7 +71,7 @@ class Parcel:
 
 
 class WireLane:
-    """The messages of one protocol, and who receives them."""
+    """The messages of one protocol, and their receivers."""
 
     def __init__(self, network: WireNetwork) -> None:
         self._network = network

@@ -1,9 +1,9 @@
 """The radios that a comparison is tried on, from the radio that the scenario has.
 
 Model     the scenario's own is the first: `disk`, or `own` if it receives by power. The others keep of it what does not
-          belong to the way of receiving: mode, queue, attempts, random loss. Power: preambles are detected, by path
-          loss alone, just as far as on the disk. Broadcasts keep their rate if it reaches as far, else they get the
-          highest that does; unicast gets the highest that does
+          belong to the way of receiving: mode, queue, attempts, random loss. Power: preambles are detected, at
+          path loss only, exactly up to the disk's range. Broadcasts keep their rate if it reaches as far, else they get
+          the highest that does; unicast gets the highest that does
 Units     metres, Mb/s, dBm, dB
 Errors    ScenarioError, one line: an unknown radio, no obstacles, a range that 40 dBm do not reach
 Source    Nakagami, shadowing and path loss with the defaults of mobilenet/propagation/parameters.py; ours:
@@ -135,7 +135,7 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
 
 
 def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
-    """With a reference loss less than a hundredth of a dB beside the usual one, so that a whole hundredth is passed
+    """Shift the reference loss by less than a hundredth of a dB, so that a whole hundredth is passed
     right behind `range_m`: reach, and so the ground that hosts walk on, is the disk's to the centimetre.
     """
     usual = BANDS.get(mode, {}).get("reference_loss_db", PathLossParameters.model_fields["reference_loss_db"].default)

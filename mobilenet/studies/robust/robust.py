@@ -1,9 +1,9 @@
 """A study's comparison, made again on other radios: one study for each radio, and one verdict over all of them.
 
 Model     OUT/disk, OUT/capture, ... are directories of studies, each with its tables, comparison and runs, that differ
-          in nothing but the radio; so replication 3 meets the same world on each of them. Called again it does what is
-          missing. A radio more, or less, leaves what is there as it is
-Errors    ScenarioError for the file, the radios and what they have to do with each other, before anything is run;
+          only in the radio; so replication 3 meets the same world on each of them. Called again it does what is
+          missing. Adding or removing a radio leaves the others untouched
+Errors    ScenarioError for the file, the radios and their combination, before anything is run;
           StudyError for directories and Spark
 Source    ours: docs/guide/robust.md
 """
@@ -54,7 +54,7 @@ def default_directory(file: Path) -> Path:
 
 
 def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_code: bool = False) -> Plan:
-    """Every configuration of every radio is tried on the scenario; none is run."""
+    """Try every configuration of every radio on the scenario; run none."""
     study = Study.load(file)
     if study.compare is None:
         raise ScenarioError(f"{file}: the study compares nothing, so nothing can come out otherwise; add `compare:`")
@@ -125,7 +125,7 @@ def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Sta
 
 
 def _with(study: Study, radio: Radio) -> Study:
-    """The same with another radio; what `set` says of the radio is in it already."""
+    """The study with another radio; the keys of `set` for the radio are in it already."""
     own = tuple(radio.changes)
     kept = {key: value for key, value in study.set.items() if not f"{key}.".startswith(tuple(f"{o}." for o in own))}
     return study.model_copy(update={"set": kept | radio.changes})
@@ -137,7 +137,7 @@ def _sets(study: Study, factor: str, key: str) -> bool:
 
 
 def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
-    """Factors leave alone what the radios exchange."""
+    """Refuse factors that touch what the radios exchange."""
     for key in keys:
         top, _, rest = key.partition(".")
         if top == "wireless" and rest not in OF_ANY_RADIO:

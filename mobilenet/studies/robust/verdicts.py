@@ -26,7 +26,7 @@ NO_MEAN = ("unstable", "no data")
 
 @dataclass(slots=True)
 class Effect:
-    """On one radio. `direction`: 1 or -1 where it is significant, else 0; `lack`: why there is no result."""
+    """The effect on one radio. `direction`: 1 or -1 where it is significant, else 0; `lack`: why there is no result."""
 
     radio: str
     result: Comparison | None
@@ -90,7 +90,7 @@ class Claim:
 
 
 def claims(found: dict[str, list[Finding]], confidence: float) -> list[Claim]:
-    """`found`: by radio, the first one making the claims; what compare.findings says of each, in the same order."""
+    """Judge each claim. `found`: by radio, the first one making the claims: its compare.findings, in the same order."""
     made: list[Claim] = []
     for own in zip(*found.values(), strict=True):
         first = own[0]

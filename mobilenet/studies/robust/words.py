@@ -1,6 +1,6 @@
 """The radios and the verdicts in words and tables: for the console, and as Markdown.
 
-Model     an effect is told as a ratio where all radios of the metric have one, else as a difference; `?` marks what is
+Model     an effect is given as a ratio where all radios of the metric have one, else as a difference; `?` marks what is
           not significant
 Source    ours: docs/guide/robust.md
 """
@@ -90,7 +90,7 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
         f"Ratios (×) or differences to the baseline with {sure} t intervals, paired over the same worlds, at least"
         f" {plan.study.replications.min} of them. ?: not significant; p values are adjusted by Holm over the whole"
         " table.",
-        *(["Unstable: the backlog at stations and hosts grows to the end, so there is no mean:"] if unstable else []),
+        *(["Unstable: the backlog at stations and hosts grows to the end, without a mean:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),
         _table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios]),
         "Reach: as far as preambles are detected where the path loss is all. Half heard: as far as half of them are,"

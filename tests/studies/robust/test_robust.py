@@ -112,7 +112,7 @@ REFUSED = {
         (), "factors.hand: sets hosts.attachment.hysteresis_m, which does not mean the same on all radios",
     ),
     "two masters": (STUDY, ("--master", "local[1]", "--workers", "1"), "--workers counts cores of this machine"),
-    "a metric": (STUDY.replace("messages_sent_per", "messages_send_per"), (), "there is no metric 'messages_send_per_"),
+    "a metric": (STUDY.replace("messages_sent_per", "messages_send_per"), (), "unknown metric 'messages_send_per_"),
     "another study's folder": (STUDY, ("--out", "taken"), "taken: exists and holds no radios"),
 }  # fmt: skip
 
