@@ -67,6 +67,7 @@ LONG_SIGNATURES = {
     "mobilenet/api.py:run": "keywords of the public API",
     "mobilenet/cli/export.py:export": "options of a command",
     "mobilenet/cli/robust.py:robust": "options of a command",
+    "mobilenet/cli/study.py:study": "options of a command",
     "mobilenet/cli/swarm.py:swarm": "options of a command",
     "mobilenet/cli/tracks.py:inspect_tracks": "options of a command",
     "mobilenet/network/radio/frame.py:__init__": "compiled, once for each frame; an options object would be one more",

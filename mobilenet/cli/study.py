@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, say, was_stopped
-from mobilenet.cli.options import AllowCode, Master, Quiet, StudyDirectory, Workers
+from mobilenet.cli.options import AllowCode, Master, Overrides, Quiet, StudyDirectory, Workers
 from mobilenet.cli.progress import runs_progress
 from mobilenet.quoting import counted, quoted
 
@@ -37,6 +38,12 @@ def study(
         bool,
         typer.Option("--dry-run", help="Print the planned runs with their expected time and size, and run none."),
     ] = False,
+    overrides: Overrides = None,
+    replications: Annotated[
+        int | None,
+        typer.Option("--replications", min=2, metavar="N", help="Runs of each setting; replaces the file's."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of the study.")] = None,
     master: Master = None,
     workers: Workers = None,
     allow_code: AllowCode = False,
@@ -50,34 +57,43 @@ def study(
     with reporting(quiet and not dry_run, reads=places):
         from mobilenet.studies import study as studies
         from mobilenet.studies.caveats import ADVICE, has_one_movement
+        from mobilenet.studies.declaration import Study
         from mobilenet.studies.spark import local_master
 
-        if has_one_movement(studies.scenario_of(study)):
+        declared = Study.load(study, overrides or (), replications, seed)
+        if has_one_movement(declared.base()):
             say(f"{study}: {ADVICE}")
         if dry_run:
-            _print_estimates(studies.estimate(study, allow_code), workers or os.cpu_count() or 1, studies.SPARK_S)
-            where = "" if out is None else f" --out {quoted(out)}"
-            code = " --allow-code" if allow_code else ""
-            say(f"Next: mobilenet study {quoted(study)}{where}{code}")
+            _print_estimates(studies.estimate(declared, allow_code), workers or os.cpu_count() or 1, studies.SPARK_S)
+            options = [("--out", out), ("--replications", replications), ("--seed", seed)]
+            given = [f"--set {shlex.quote(override)}" for override in overrides or ()]
+            given += [f"{option} {shlex.quote(str(value))}" for option, value in options if value is not None]
+            say(" ".join(["Next: mobilenet study", quoted(study), *given, *(["--allow-code"] if allow_code else [])]))
             return
         if master is not None and workers is not None:
             fail(
                 "--workers counts cores of this machine; with --master the master says how many there are",
                 Exit.BAD_INPUT,
             )
-        places.append(out or studies.default_directory(study))
+        out = out or studies.default_directory(study)
+        places.append(out)
         with keeping_what_is_done(), runs_progress(quiet) as update:
-            done = studies.run_study(study, out, master or local_master(workers), update, say, allow_code)
-        _print_study(done)
-        if done.failed:
-            fail(f"{counted(len(done.failed), 'run')} failed; the same command tries again", Exit.UNFINISHED)
-        if done.violated:
-            say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
-            raise typer.Exit(Exit.VIOLATED)
-        if done.store.study.compare is not None:
-            say(f"Next: mobilenet compare {quoted(done.store.path)}")
-        else:
-            say(f"Next: look at {quoted(done.store.tables / 'summary.csv')}")
+            done = studies.run_study(declared, out, master or local_master(workers), update, say, allow_code)
+        _end(done)
+
+
+def _end(done: Any) -> None:
+    """Print what came out; exit unless all runs were made and none is violated."""
+    _print_study(done)
+    if done.failed:
+        fail(f"{counted(len(done.failed), 'run')} failed; the same command tries again", Exit.UNFINISHED)
+    if done.violated:
+        say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
+        raise typer.Exit(Exit.VIOLATED)
+    if done.store.study.compare is not None:
+        say(f"Next: mobilenet compare {quoted(done.store.path)}")
+    else:
+        say(f"Next: look at {quoted(done.store.tables / 'summary.csv')}")
 
 
 def compare(study: StudyDirectory) -> None:

@@ -22,7 +22,7 @@ from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.opening import class_for
-from mobilenet.scenario.yaml_reader import Node, parse
+from mobilenet.scenario.yaml_reader import Node, parse, parse_value
 from mobilenet.scenario.yaml_writer import inline, to_yaml
 
 MOST_LEVELS = 1_000
@@ -176,13 +176,17 @@ class Study(Parameters):
         return self
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(
+        cls, path: str | Path, overrides: Sequence[str] = (), replications: int | None = None, seed: int | None = None
+    ) -> Self:
+        """Read a study file; `overrides` (KEY=VALUE) go into `set`, `replications` replaces the rule of the file."""
         path = Path(path)
         root = read(path)
         if not isinstance(root.value, dict):
             raise ScenarioError(f"{root.where}: expected keys with values, as in `scenario: static.yaml`")
         if {"stations", "processes"} & root.value.keys() and "scenario" not in root.value:
             raise ScenarioError(f"{path}: a scenario, and no study; `mobilenet run {quoted(path)}` runs it")
+        _change(root, overrides, replications, seed)
         study = cls._checked(root)
         study._folder = path.parent
         study._root = root
@@ -257,6 +261,23 @@ class Study(Parameters):
                 break
             node = node.value[key]
         return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
+
+
+def _change(root: Node, overrides: Sequence[str], replications: int | None, seed: int | None) -> None:
+    """Put what the command line gives in place of what the file has."""
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        shown = f"--set {override}"[:80]
+        if not equals or not key.strip():
+            raise ScenarioError(f"{shown}: expected key=value, as in wireless.range_m=100")
+        group = root.value.setdefault("set", Node({}, shown))
+        if isinstance(group.value, dict):
+            group.value[key.strip()] = parse_value(text, shown) if text.strip() else Node(None, shown)
+    if replications is not None:
+        where = f"--replications {replications}"
+        root.value["replications"] = Node({"min": Node(replications, where)}, where)
+    if seed is not None:
+        root.value["seed"] = Node(seed, f"--seed {seed}")
 
 
 def effective_study(study: Study) -> str:

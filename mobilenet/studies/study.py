@@ -21,7 +21,7 @@ from mobilenet.api import run
 from mobilenet.metrics.registry import MOBILE
 from mobilenet.quoting import counted
 from mobilenet.rundir.writer import write_json
-from mobilenet.scenario import AnyScenario, OwnProtocol, ProcessScenario
+from mobilenet.scenario import OwnProtocol, ProcessScenario
 from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Progress, run_all
 from mobilenet.studies.caveats import doubts
@@ -100,11 +100,6 @@ def run_study(
     )
 
 
-def scenario_of(file: Path) -> AnyScenario:
-    """What the file varies, as it is before."""
-    return Study.load(file).base()
-
-
 def _require_metrics(study: Study) -> None:
     """Those that the study compares, or is stopped by."""
     until = study.replications.until
@@ -170,11 +165,10 @@ class Estimate:
     disk_bytes: float  # of one run
 
 
-def estimate(file: Path, allow_code: bool = False) -> list[Estimate]:
+def estimate(study: Study, allow_code: bool = False) -> list[Estimate]:
     """What a study would take, from a short trial of each configuration's first run."""
     import tempfile
 
-    study = Study.load(file)
     _require_metrics(study)
     found = configurations(study, allow_code)
     seed = seed_of(study, 1)

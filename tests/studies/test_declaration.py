@@ -152,3 +152,19 @@ def test_the_scenario_may_be_a_dictionary(tmp_path: Path) -> None:
         create(Study.of({"scenario": scenario | {"duration_s": 7}, "factors": levels}, tmp_path), tmp_path / "out")
     with pytest.raises(ScenarioError, match=r"scenario:.*: hots"):
         configurations(Study.of({"scenario": scenario | {"hots": 7}}, tmp_path))
+
+
+def test_values_of_the_command_line_replace_those_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(GOOD)
+    study = Study.load(file, ["record.frames=true", "wireless.loss=0.2"], replications=4, seed=7)
+    assert study.set == {"wireless.loss": 0.2, "record.frames": True} and study.seed == 7
+    assert (study.replications.min, study.replications.most, study.replications.until) == (4, 4, None)
+    for overrides, complaint in (
+        (["wireless.loss"], r"--set wireless.loss: expected key=value"),
+        (["hosts.count=5"], r"set: hosts.count is a factor as well"),
+    ):
+        with pytest.raises(ScenarioError, match=complaint):
+            Study.load(file, overrides)
+    with pytest.raises(ScenarioError, match=r"^--replications 1: replications.min: "):
+        Study.load(file, replications=1)

@@ -20,6 +20,7 @@ from mobilenet.engine import native
 from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.cluster import cluster
+from mobilenet.studies.declaration import Study
 from mobilenet.studies.spark import java_version, local_master, spark_session
 from mobilenet.studies.study import Result, compare_study, estimate, run_study
 from mobilenet.studies.tables import write_tables
@@ -218,7 +219,7 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
 
 
 def test_estimate(study_file: Path) -> None:
-    found = estimate(study_file)
+    found = estimate(Study.load(study_file))
     assert [e.runs for e in found] == [REPLICATIONS] * 4 and all(e.cpu_s > 0 and e.disk_bytes > 1000 for e in found)
 
 
