@@ -268,7 +268,7 @@ def test_a_time_that_is_none_is_refused_and_the_run_stands(time_s: Any) -> None:
     if time_s is not None:
         with pytest.raises(ScenarioError, match="expected seconds from 0 to"):
             live.play(time_s)
-    with pytest.raises(ScenarioError, match="branch .* does not exist"):
+    with pytest.raises(ScenarioError, match=r"branch .* does not exist"):
         live.switch(time_s)
     assert live.now_s == 1
 

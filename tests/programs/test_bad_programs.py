@@ -158,7 +158,7 @@ def test_who_names_what_is_not_there(action: str, tmp_path: Path) -> None:
     kind = "host" if '"host"' in action else "station"
     own, other = ([sys.executable, name] for name in ("host.py", "silent.py"))
     words = {"protocol.command": {"host": other, "station": own} if kind == "host" else {"host": own, "station": other}}
-    with pytest.raises(PluginError, match=f"^[hs]0: line 1 of .*: there is no {kind} 2, only 0 to 1; it was"):
+    with pytest.raises(PluginError, match=f"^[hs]0: line 1 of .*: there is no {kind} 2, only 0 to 1; the event was"):
         run(path, out=tmp_path / "run", overrides=words, allow_code=True)
 
 

@@ -113,7 +113,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       row("Session", hand.session[i] >= 0 ? hand.session[i] : "–"),
       cause === "cell"
         ? null
-        : row("Cause", { recovery: "back after a crash", reinit: "started again" }[cause] || cause || "not said"),
+        : row("Cause", { recovery: "back after a crash", reinit: "started again" }[cause] || cause || "not recorded"),
       row("Begins", app.clockText(hand.start[i], true, 3)),
       row("Duration", done ? duration(hand.end[i] - hand.start[i]) : outcome(i)),
       row("Interruption", interrupted ? duration(b - a) : "–"),
@@ -154,7 +154,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
   };
 
   const SAY = {
-    crash: "The host fails: it hears and says nothing until it is back. What it kept in stable storage is not lost.",
+    crash: "The host fails: it neither sends nor receives until it is back. What it kept in stable storage is not lost.",
     recover: "The host is back, and opens a new session with its station.",
     out_of_coverage: "No station is in range. Messages wait for the host.",
     in_coverage: "A station is in range again; the host will open a session with it.",
