@@ -1,4 +1,4 @@
-"""What can be set of processes, beside their protocol: network, detector, who crashes, who broadcasts when.
+"""What can be set of processes besides their protocol: network, detector, crashes, broadcasts.
 
 Units     time units (t.u.) of the papers, 1 t.u. is 1 s of simulated time
 Source    the papers on VCube; ours: docs/protocols/vcube.md
@@ -103,7 +103,7 @@ class DetectorParameters(Parameters):
 class Crash(Parameters):
     """A process crashes."""
 
-    process: ProcessName = Field(description="who crashes")
+    process: ProcessName = Field(description="the process that crashes")
     at: Tu = Field(description="when")
 
 

@@ -119,7 +119,7 @@ def added(interventions: Sequence[AnyIntervention]) -> list[Add]:
 
 
 def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:
-    """The changes of the workload, in order; from the n-th on, counted from 1, hosts broadcast as its segment defines."""
+    """The changes of the workload, in order; from the n-th on, counted from 1, hosts broadcast as in its segment."""
     return [one for one in in_order(interventions) if isinstance(one, Interval)]
 
 

@@ -124,7 +124,7 @@ def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def time_axis(axes: Any, record: Record) -> str:
-    """From 0 to the end of the measured time; shades the warm-up and each time that a node is down; returns its caption."""
+    """From 0 to the end of the measured time; shades the warm-up and each time that a node is down; returns a note."""
     notes = ""
     if record.warmup_s > 0:
         axes.axvspan(0, record.warmup_s, color="#000000", alpha=0.07, linewidth=0, label="warm-up", zorder=0)
