@@ -116,7 +116,7 @@ def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
     content = collection(feature(polygon(ring), name="Mill"), **more)
     said = refusal(tmp_path, content, in_plane=False)
     assert said.startswith(
-        ": feature 1 ('Mill'): longitudes and latitudes, as no crs that is known here says otherwise"
+        ": feature 1 ('Mill'): longitudes and latitudes, as it has no crs that is known here"
     )
     assert said.endswith('expected origin: {lon, lat}, or, if these are metres, "crs": null in the file')
     (building,) = read_buildings(file(tmp_path, {**content, "crs": None}))
@@ -203,7 +203,7 @@ for _ in range(40):
         ("[1, 2]", ": no GeoJSON: expected an object with a type"),
         ("[" * 100_000, ": nested without end"),
         (NESTED, ": more than 32 collections inside each other"),
-        ('{"type": "Polygon", "coordinates": [[[0, NaN], [1, 1], [2, 1]]]}', ": NaN in it, which is not a finite number"),
+        ('{"type": "Polygon", "coordinates": [[[0, NaN], [1, 1], [2, 1]]]}', ": NaN in it, which is not a finite"),
         (collection(feature(polygon(SQUARE)), feature(polygon([[0, math.nan], [1, 1], [2, 1]]), name="Mill")),
          ": feature 2 ('Mill'): NaN in it, which is not a finite number"),
         (collection(feature(polygon(SQUARE), height=-math.inf)), ": feature 1: -Infinity in it, which is not a finite"),
