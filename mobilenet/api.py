@@ -3,7 +3,7 @@
 Model     everything between scenario and directory happens under a temporary name: the simulation, the verdict and the
           metrics, which are computed from what was recorded. What has the final name is complete.
 Units     seconds of simulated and of wall time, as the names say
-Errors    ScenarioError for the input, RecordError for the output, RunError for a directory that is no run
+Errors    ScenarioError for the input, RecordError for the output, RunError for a directory that is not a run
 Source    ours: docs/run-directory.md
 """
 
@@ -78,7 +78,7 @@ class Run:
         return verdicts_of(self.path)
 
     @property
-    def warnings(self) -> list[str]:  # which assumptions of its protocol somebody has broken by hand
+    def warnings(self) -> list[str]:  # assumptions of its protocol that were broken by hand
         return warnings_told(self.path)
 
     @property
@@ -88,7 +88,7 @@ class Run:
 
     @property
     def still_owed(self) -> str:
-        """Of a run that was not at rest when it ended, how many deliveries are still owed; empty of all others."""
+        """How many deliveries are still owed in a run that was not at rest when it ended; else empty."""
         if self.manifest["quiescent"]:
             return ""
         return kind_of(self.manifest).still_owed(self.metrics)
@@ -144,7 +144,7 @@ class Run:
 
     @cached_property
     def lines(self) -> pd.DataFrame:
-        """What programs were told and said; only with `record: {programs: true}`."""
+        """The lines to and from programs; only with `record: {programs: true}`."""
         return self._table("lines")
 
     def _table(self, name: str) -> pd.DataFrame:
@@ -186,7 +186,7 @@ def run(
     `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line; `out` must not exist yet, by default
     it is a new directory under `runs/`; `progress(simulated_s, duration_s)` is called about once per simulated second;
     `allow_code`: a scenario with plug-ins may run their code; `keep_early_end`: what was recorded until a plug-in's
-    error is kept in `out`, marked as such, and the error says so; `replace`: a run directory of that name gives way
+    error is kept in `out`, marked as such, and the error mentions it; `replace`: a run directory of that name gives way
     when the new one is whole; `real_time`: for scenarios whose programs talk UDP, and only for them.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
@@ -203,7 +203,7 @@ def _run(
     scenario: AnyScenario, source: Path | None, out: Path | None, progress: Progress | None,
     allow_code: bool, keep_early_end: bool, replace: bool, real_time: RealTime | None,
 ) -> Run:  # fmt: skip
-    """The same, of a scenario that may run."""
+    """Run a scenario that may run."""
     from mobilenet.simulation.plugin_code import PluginError
     from mobilenet.simulation.plugins import with_declared
 
@@ -297,7 +297,7 @@ def _require_replaceable(directory: Path) -> None:
 
 
 def free_directory(scenario: AnyScenario, source: Path | None, replace: bool = False) -> Path:
-    """runs/NAME-sSEED, with a number behind it where that is taken, or is being written by somebody else."""
+    """runs/NAME-sSEED, with a number behind it where that is taken, or is being written by another process."""
     stem = source.stem if source is not None else scenario.name or "scenario"
     base = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:80].lstrip(".") or "scenario"
     first = RUNS / f"{base}-s{scenario.seed}"
@@ -308,7 +308,7 @@ def free_directory(scenario: AnyScenario, source: Path | None, replace: bool = F
 
 
 def write_scenario(directory: Path, scenario: AnyScenario) -> None:
-    """The effective scenario, and copies of the files that it names beside it; of code, what ran."""
+    """The effective scenario, and copies of the files that it names; of code, what ran."""
     from mobilenet.simulation.plugin_code import source_that_ran
 
     values = _with_lists(scenario.model_dump())
@@ -330,7 +330,7 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
 
 
 def _with_lists(value: Any) -> Any:
-    """The same, and what is written anew in it can be."""
+    """Open a run directory to which derived files can be written again."""
     if isinstance(value, dict):
         return {key: _with_lists(inside) for key, inside in value.items()}
     return [_with_lists(inside) for inside in value] if isinstance(value, (list, tuple)) else value

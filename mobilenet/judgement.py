@@ -1,8 +1,8 @@
-"""What becomes of a record: verdict and metrics, also those of a plug-in; and both anew from the record alone.
+"""Judge and measure a record, with a plug-in's metrics too; and do both again only from the record.
 
 Model     verdict.json and metrics.json follow from what was recorded. A user's metric that raises, or gives something
-          that is no number, costs nobody the run: it has no value, and `own_metrics_failed` of the manifest says why
-Errors    ScenarioError for what is no metric, RunError for a directory that is no run
+          that is not a number, does not end the run: it has no value, and `own_metrics_failed` of the manifest says why
+Errors    ScenarioError for what is not a metric, RunError for a directory that is not a run
 Source    ours: docs/run-directory.md, docs/guide/plug-ins.md
 """
 
@@ -77,9 +77,9 @@ def judge(
 
 
 def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
-    """What the record alone says; and for people, what became of verdict.json and metrics.json.
+    """Return what follows from the record, and notes on verdict.json and metrics.json.
 
-    They follow from the record. Missing ones are made anew; those that are there are left as they are, even if they say
+    They follow from the record. Missing ones are made again; others are left as they are, even if they hold
     something else.
     """
     tables: dict[str, Table] = {}
@@ -121,7 +121,7 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
 
 
 def verdicts_of(directory: Path) -> dict[str, Verdict]:
-    """What verdict.json says."""
+    """The content of verdict.json."""
     checks = read_derived(directory, "verdict.json", "checks")["checks"]
     try:
         return {name: Verdict(check["answer"], check["explanation"]) for name, check in checks.items()}

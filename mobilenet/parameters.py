@@ -1,6 +1,6 @@
 """What every group of scenario parameters is: frozen, strict, without room for unknown keys.
 
-Model     a group is declared beside the code it configures; the scenario composes the groups
+Model     a group is declared next to the code it configures; the scenario composes the groups
 Units     named by the last part of a field's name: _m, _s, _ms, _mps, _mbps, _bytes
 Errors    ScenarioError: what a scenario, or a file that it names, asks for cannot be; one line for each problem.
           A check over several fields raises ValueError("field: what is wrong"), and the line of that field is named.
@@ -31,7 +31,7 @@ class Parameters(BaseModel):
 
 
 class ClassInFile(Parameters):
-    """Code of one's own: a class in a file next to the scenario. It runs only where somebody allowed it."""
+    """Custom code: a class in a file next to the scenario. It runs only where it is allowed."""
 
     model_config = ConfigDict(serialize_by_alias=True)
     reference: str = Field(
@@ -48,7 +48,7 @@ class ClassInFile(Parameters):
 
 
 def class_says_it(key: str) -> Callable[[Any], Any]:
-    """For a group that is told apart by `key`: where `class` or `command` is given, the key need not be."""
+    """For a group that is distinguished by `key`: where `class` or `command` is given, the key need not be."""
 
     def filled_in(group: Any) -> Any:
         if not isinstance(group, dict):
@@ -60,7 +60,7 @@ def class_says_it(key: str) -> Callable[[Any], Any]:
 
 
 def _as_range(value: Any) -> Any:
-    """One number stands for the range from it to itself."""
+    """Read one number as the range from it to itself."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return (value, value)
     if not isinstance(value, tuple) or len(value) != 2:
@@ -80,7 +80,7 @@ class Within:
     least: float
     most: float
     ends: tuple[str, str] = ("lowest", "highest")
-    times: float | None = None  # the higher end is at most so many times the lower one
+    times: float | None = None  # the most that the higher end is of the lower one
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._held, handler(source))
@@ -100,7 +100,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Documented:
-    """What the reference of all keys says of a value: a unit that its name does not say, a range instead of the
+    """What the reference of all keys adds to a value: a unit that its name lacks, a range instead of the
     declared bounds.
     """
 

@@ -1,6 +1,6 @@
 """How names from outside, and counts, are written where people and shells read them.
 
-Model     a character that nobody sees is spelled out as in \\u202e: some of them turn the direction of writing, and
+Model     an invisible character is spelled out as in \\u202e: some of them turn the direction of writing, and
           what follows is read backwards
 Source    ours: docs/architecture/command-line.md
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def spelled_out(words: str) -> str:
-    """For people. Spaces of all kinds stay, and bytes that are no text (surrogates) are left to the stream."""
+    """Quote for people. Spaces of all kinds stay, and bytes that are not text (surrogates) are left to the stream."""
     if words.isprintable():
         return words
     return "".join(
@@ -36,12 +36,12 @@ def counted(number: int, what: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, as one line; its kind, if it says nothing."""
+    """The message of an error, as one line; its kind, if it has none."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def cut(words: str, longest: int) -> str:
-    """Lines of a length that people read; what is quoted from a file may be of any. The beginning says where it is,
+    """Lines of a length that people read; what is quoted from a file may be of any. The beginning has the place,
     the end what is wrong.
     """
     half = longest // 2
@@ -52,7 +52,7 @@ def cut(words: str, longest: int) -> str:
 
 
 def quoted(path: Path) -> str:
-    """As a shell wants it; with characters that nobody sees spelled out, in the form that shells read."""
+    """Quote for a shell, with invisible characters spelled out in the form that shells read."""
     name = str(path)
     if name.isprintable():
         return shlex.quote(name)

@@ -1,4 +1,4 @@
-"""Where the scenarios and data are that come with the package: beside it in a clone, inside it in a wheel.
+"""Find the scenarios and data that come with the package: next to it in a clone, inside it in a wheel.
 
 Errors    none
 Source    ours: docs/architecture/set-up.md

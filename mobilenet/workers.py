@@ -1,7 +1,7 @@
-"""The same work for many tasks, on several processes.
+"""Do the same work for many tasks, on several processes.
 
-Model     processes are started anew (spawn) and share nothing with this one. Each task is done once, and which
-          process does it makes no difference to its result. Whoever stops asking for results stops the rest
+Model     processes are started fresh (spawn) and share nothing with this one. Each task is done once, and which
+          process does it makes no difference to its result. When the caller stops asking for results, the rest stops
 Errors    what the work raises passes through; BrokenProcessPool where a process has died
 Source    ours
 """

@@ -176,7 +176,7 @@ def test_more_events_than_have_a_place_are_not_mixed_up() -> None:
         kernel.after(1, again)
 
     kernel.after(1, again)
-    with pytest.raises(Runaway, match="their order can no longer be told"):
+    with pytest.raises(Runaway, match="their order can no longer be kept"):
         kernel.run_until(SECOND)
 
 

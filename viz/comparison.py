@@ -2,12 +2,12 @@
 
     python -m mobilenet.viz.comparison STUDY [-o FILE]
 
-Model     two metrics beside each other, the next below; upper panel: the mean of each level with its t interval over
+Model     two metrics side by side, the next below; upper panel: the mean of each level with its t interval over
           replications, one place per combination of the other factors; lower panel: the ratio to the baseline with
           its interval, and the margin of equivalence as a band. An unstable configuration has no mean: it is marked on
           the upper edge of both
 Units     those of the metrics
-Errors    StudyError: no finished study with a comparison, or a damaged one
+Errors    StudyError: not a finished study with a comparison, or a damaged one
 Source    ours: docs/guide/studies.md
 """
 
@@ -221,10 +221,10 @@ def _why_none(findings: list[Any]) -> str:
     if all(finding["verdict"] == "no data" for finding in findings):
         return "No ratio: fewer than two pairs of runs."
     if all(finding["verdict"] == "unstable" for finding in findings):
-        return "No ratio: unstable, so there is no mean."
+        return "No ratio: unstable, so a mean does not exist."
     if any(finding.get("difference") is not None for finding in findings):
         return "No ratio: a value is 0, or below, in some run."
-    return "No ratio: there are no means to divide."
+    return "No ratio: the means are missing."
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
-"""A picture or a page appears under its name when it is whole, and not before; several of one call when all are.
+"""Write pictures and pages whole: a file gets its name only when complete; those of one call all together.
 
-Model     written beside under the name of the process; what a killed one left is removed by the next
-Errors    RecordError, one line: a suffix that is no kind of picture, a directory, a place where nothing can be written
+Model     written next to it under the name of the process; what a killed one left is removed by the next
+Errors    RecordError, one line: an unknown suffix, a directory, a place where nothing can be written
 Source    ours: docs/run-directory.md
 """
 
@@ -89,7 +89,7 @@ def together(folder: Path) -> Iterator[Path]:
             raise RecordError(f"{folder / wrong}: is a directory, expected a file", is_input=True)
         for file in files:
             os.replace(file, folder / file.name)
-    except RecordError as error:  # told by whoever wrote a file
+    except RecordError as error:  # reported by the writer of a file
         raise RecordError(str(error).replace(str(place), str(folder)), error.is_input) from None
     except OSError as error:
         if place is None or not place.is_dir():
@@ -126,7 +126,7 @@ def _is_alive(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
-        pass  # of somebody else
+        pass  # another user's
     return True
 
 

@@ -1,7 +1,7 @@
-"""A finished study as its tables say: read once, and checked, for reports and figures alike.
+"""Read and check the tables of a finished study, for reports and figures.
 
 Model     what is read is what is shown: summary, buffers, delays, runs, comparison
-Errors    StudyError, one line with the file: no directory of a study, not finished, or a file that is damaged
+Errors    StudyError, one line with the file: not the directory of a study, not finished, or a file that is damaged
 Source    mobilenet/studies/tables.py; ours: docs/guide/studies.md
 """
 
@@ -77,7 +77,7 @@ class StudyTables:
 
 
 def is_study(directory: Path) -> bool:
-    """Whether to look for a study here; says so if there is neither a study nor a run."""
+    """Whether to look for a study here; an error if there is neither a study nor a run."""
     if not directory.is_dir():
         raise RunError(f"{directory}: no such run directory")
     if (directory / "study.yaml").is_file():
@@ -122,7 +122,7 @@ def _confidence(directory: Path) -> float:
         raise StudyError(f"{' '.join(str(error).split())}; the study is damaged: {AGAIN}") from None
     confidence = number(values.get("confidence", 0.95)) if isinstance(values, dict) else None
     if confidence is None or not 0 < confidence < 1:
-        raise StudyError(f"{directory / 'study.yaml'}: damaged: confidence is no number between 0 and 1; {AGAIN}")
+        raise StudyError(f"{directory / 'study.yaml'}: damaged: confidence is not a number between 0 and 1; {AGAIN}")
     return confidence
 
 
@@ -144,16 +144,16 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
         if key not in value:
             raise damaged(f"{key} is missing")
     if value["factor"] not in factors:
-        raise damaged(f"its factor {value['factor']} is no column of {Path('tables') / 'summary.csv'}")
+        raise damaged(f"its factor {value['factor']} is not a column of {Path('tables') / 'summary.csv'}")
     margin, confidence = value["equivalence_margin"], value["confidence"]
     if (
         not _is_number(confidence)
         or not 0 < confidence < 1
         or not (margin is None or (_is_number(margin) and 0 < margin < 1))
     ):
-        raise damaged("confidence or equivalence_margin is no number between 0 and 1")
+        raise damaged("confidence or equivalence_margin is not a number between 0 and 1")
     if not isinstance(value["findings"], list) or not all(isinstance(finding, dict) for finding in value["findings"]):
-        raise damaged("findings is no list")
+        raise damaged("findings is not a list")
     metrics, levels = {row["metric"] for row in summary}, {row[value["factor"]] for row in summary}
     others_of = [factor for factor in factors if factor != value["factor"]]
     places = {_place(row, others_of) for row in summary}
@@ -163,7 +163,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
             if key not in finding:
                 raise damaged(f"a finding without {key}")
         if not all(isinstance(finding[key], str) for key in ("metric", "verdict")):
-            raise damaged("metric or verdict of a finding is no text")
+            raise damaged("metric or verdict of a finding is not a text")
         wrong = [key for key in NUMBERS if finding.get(key) is not None and not _is_number(finding[key])]
         if wrong:
             raise damaged(f"{wrong[0]} is {str(finding[wrong[0]])[:60]!r}")

@@ -1,6 +1,6 @@
 """How all figures look: colours, axes, and a page that is the same bytes for the same run.
 
-Model     Okabe and Ito's palette, told apart by colour-blind eyes, and in grey with the line styles; no grid where a
+Model     Okabe and Ito's palette, which colour-blind eyes can distinguish, and in grey the line styles; no grid where a
           band or a line already leads the eye; units on every axis
 Source    Okabe, Ito, Color universal design (2008)
 """
@@ -81,7 +81,7 @@ def page(
         "axes.titlelocation": "left",
     }
     with pyplot.rc_context():
-        matplotlib.rcdefaults()  # a matplotlibrc in the folder one stands in changes no figure
+        matplotlib.rcdefaults()  # a matplotlibrc in the current folder does not change the figures
         matplotlib.rcParams.update({"backend": "agg", **look})
         figure, axes = pyplot.subplots(
             rows, columns, figsize=(width_in, height_in), **{"layout": "constrained", **options}
@@ -96,7 +96,7 @@ class Look(NamedTuple):
     """How figures are to come out."""
 
     suffixes: tuple[str, ...] = (".svg", ".png")
-    captions: bool = True  # title and caption in the figure; else a little smaller, for who sets them elsewhere
+    captions: bool = True  # title and caption in the figure; else a little smaller, to be set elsewhere
     titles: bool = True
     width_in: float | None = None  # of each figure, its height in proportion; None: as it was laid out
 
@@ -221,7 +221,7 @@ def in_words(axes: Any, words: str) -> str:
 
 
 def unstable_mark(axes: Any, x: float, colour: str) -> None:
-    """A cross on the upper edge, where there is no mean."""
+    """Draw a cross on the upper edge, where a mean is missing."""
     axes.plot(x, 0.97, "x", color=colour, transform=axes.get_xaxis_transform(), clip_on=False)
 
 

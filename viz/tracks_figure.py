@@ -2,7 +2,7 @@
 
 Model     left: cells, tracks, a mark for each expected handoff; right: how much of the time hosts have which speed,
           and how many are there and in reach over time. Lines and surfaces are broken where a host is silent, by the
-          spans of the inspection, so that what "When" encloses is the table's host time; a sample alone is a dot
+          spans of the inspection, so that what "When" encloses is the table's host time; a single sample is a dot
 Units     metres, metres per second, seconds
 Source    ours: docs/guide/tracks.md
 """
@@ -152,7 +152,7 @@ def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:
     if not len(speeds):
         axes.set(ylim=(0, 100))
         axes.text(
-            0.5, 0.5, "nobody is there for two samples in a row", transform=axes.transAxes, ha="center", color=QUIET
+            0.5, 0.5, "no host is there for two samples in a row", transform=axes.transAxes, ha="center", color=QUIET
         )
 
 
@@ -184,7 +184,7 @@ def _presence(axes: Any, inspection: Any) -> None:
         axes.stairs(present, edges_s, baseline=covered, fill=True, color=FAULT, linewidth=0, label="out of reach")
     alone = np.unique(recorded.t_s[inspection.begins[inspection.begins == inspection.ends]])
     if len(alone):
-        _dots(axes, alone, np.zeros(len(alone)), "for one sample alone")
+        _dots(axes, alone, np.zeros(len(alone)), "for one sample only")
     axes.set(
         xlabel="time (s)",
         ylabel="hosts",
@@ -208,7 +208,7 @@ def _edges(begins_s: float, ends_s: float, step_s: float) -> Any:
 
 
 def _share_covered(cells: Any, edges_s: Any) -> Any:
-    """Of the looks between two edges; where nobody was looked at, as near by."""
+    """The looks between two edges; where there were none, those near by."""
     steps = len(edges_s) - 1
     place = np.clip(np.searchsorted(edges_s, cells.moments_s, side="right") - 1, 0, steps - 1)
     seen, covered = (

@@ -1,8 +1,8 @@
 """What the numbers of runs and studies are called, for people: one wording for reports, tables and axes.
 
-Model     a metric has words, and a unit where it is no bare count or share; what is not listed is told by its name,
-          with spaces. Numbers with an interval have as many digits as the interval has meaning
-Units     s, bytes, t.u. as said
+Model     a metric has words, and a unit where it is not a bare count or share; what is not listed is called by its
+          name, with spaces. Numbers with an interval have as many digits as the interval has meaning
+Units     s, bytes, t.u. as stated
 Source    mobilenet/metrics/registry.py; ours: docs/guide/pictures.md
 """
 
@@ -17,15 +17,15 @@ __all__ = ["FIRST", "FIRST_OF_PROCESSES", "NO_MEAN", "PROPERTIES", "SIGNED", "me
 
 PROPERTIES = {
     "record": "the files are whole and unchanged, times in order",
-    "creation": "nothing is delivered that nobody broadcast",
+    "creation": "nothing is delivered that was not broadcast",
     "duplication": "nothing is delivered twice",
     "membership": "only members deliver",
     "causal_order": "no message overtakes one that it follows from",
     "fifo_order": "no message overtakes an earlier one of its sender",
-    "gaps": "who missed messages was told, and has a reason",
+    "gaps": "hosts that missed messages were notified, for a reason",
     "delivery": "every member gets what it is entitled to",
     "order": "no message overtakes one that it has to follow",
-    "completion": "a source is told once, of its own, and when it is true",
+    "completion": "a source is notified once, of its own broadcast, and when it is true",
     "agreement": "what one correct process delivers, all do",
     "validity": "a correct source's messages are delivered",
     "conservation": "every frame and message sent is accounted for",
@@ -33,7 +33,7 @@ PROPERTIES = {
 }
 
 
-NO_MEAN = "A cross: unstable, what waits grows to the end, so there is no mean."
+NO_MEAN = "A cross: unstable, the backlog grows to the end, so a mean does not exist."
 
 
 def with_interval(metric: str, mean: float | None, low: float | None, high: float | None) -> tuple[str, str, str]:

@@ -1,10 +1,10 @@
-"""Makes machine code of the modules on the hot path: `python -m mobilenet.engine.build_native`.
+"""Compile the modules on the hot path to machine code: `python -m mobilenet.engine.build_native`.
 
 Model     mypyc reads their types and writes C, the C compiler does the rest; what comes out takes its name when it is
           whole
 Needs     mypy, setuptools, a C compiler and Python's headers. Where one of them is missing nothing is made, and
           everything runs as it is
-Errors    exit status 0 in any case; a line on stderr says what was made, or what is missing
+Errors    exit status 0 in any case; a line on stderr reports what was made, or what is missing
 Source    ours: docs/performance.md
 """
 
@@ -58,7 +58,7 @@ def obstacle() -> str | None:
     """What is missing for compiling here."""
     compiler = [*(os.environ.get("CC") or sysconfig.get_config_var("CC") or "").split(), "cc"][0]
     if shutil.which(compiler) is None:
-        return f"there is no C compiler ({compiler})"
+        return f"C compiler not found ({compiler})"
     if not Path(sysconfig.get_path("include"), "Python.h").is_file():
         return "Python's headers are not installed"
     for name in ("mypyc", "setuptools"):
@@ -96,7 +96,7 @@ def make() -> str | None:
                 if file.is_file():
                     with file.open("rb") as written:
                         os.fsync(written.fileno())
-            if not target.is_dir():  # else somebody else was faster
+            if not target.is_dir():  # else another process was faster
                 part.rename(target)  # whole, or not there
         finally:
             shutil.rmtree(part, ignore_errors=True)
@@ -107,7 +107,7 @@ def make() -> str | None:
 
 
 def main(tries_again: bool) -> None:
-    """Compile if that is to be done and can be done; `tries_again`: also where it failed before, and tell what is
+    """Compile if that is to be done and can be done; `tries_again`: also where it failed before, and report what is
     missing.
     """
     target = folder()
@@ -139,7 +139,7 @@ def main(tries_again: bool) -> None:
 
 
 def renew() -> None:
-    """Compile anew what was compiled before its source was edited, and use it; says so, and says if it cannot be."""
+    """Compile again what was compiled before its source was edited, and use it; report success or failure."""
     if native.is_outdated() and not any(name in sys.modules for name in native.MODULES):
         main(tries_again=False)
         native.use()

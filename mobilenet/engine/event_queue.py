@@ -19,7 +19,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-NORMAL: Final = 1  # simpy's priority of all that is not urgent
+NORMAL: Final = 1  # simpy's priority of everything not urgent
 LOOK_EVERY: Final = 1_000_000  # events between two looks at whether time moves at all
 BUCKET_BITS: Final = 18  # of nanoseconds: a quarter of a millisecond
 PRIORITY_BITS: Final = 2  # -1 (simpy's, of the end of a run) to 2
@@ -32,7 +32,7 @@ Entry = tuple[int, Action]  # key, what
 
 
 class Runaway(Exception):
-    """More events than anybody meant; the message says where time stands."""
+    """Far too many events; the message has the time reached."""
 
 
 class Calendar:
@@ -71,7 +71,7 @@ class Calendar:
         self.put(time_ns, NORMAL, self._sequence, action)
 
     def sequence_number(self) -> int:
-        """Another one in the order of scheduling, for whoever keeps a calendar of its own."""
+        """Take another number in the order of scheduling, for users with their own calendar."""
         self._sequence += 1
         return self._sequence
 
@@ -96,7 +96,7 @@ class Calendar:
         if time_ns > self._until:
             return False
         if time_ns >= self._horizon and self._buckets and self._buckets[0] <= time_ns >> BUCKET_BITS:
-            return False  # perhaps not: whoever asks will see when its entry comes up
+            return False  # perhaps not: it shows when its entry comes up
         if self._heap and self._heap[0][0] < _key(time_ns - self._base, NORMAL, sequence):
             return False
         self.now = time_ns
@@ -117,7 +117,7 @@ class Calendar:
         return True
 
     def run_until(self, time_ns: int) -> None:
-        """Handle everything up to and including `time_ns`, then stand there."""
+        """Handle everything up to and including `time_ns`, then stop there."""
         heap = self._heap
         self._until = time_ns
         while True:
@@ -146,7 +146,7 @@ class Calendar:
             if self._sequence >= 1 << SEQUENCE_BITS:
                 raise Runaway(
                     f"more than {1 << SEQUENCE_BITS:,} events were scheduled by {self.now / 1e9:.9g} s: their order can"
-                    " no longer be told"
+                    " no longer be kept"
                 )
 
     def _open_next_bucket(self) -> bool:

@@ -24,7 +24,7 @@ class Kernel(simpy.Environment):
     """The clock and the queue of one run. Two kernels in one process share nothing.
 
     `at` and `after` schedule a plain callable: no event object is built for it, which is what makes a frame cheap.
-    Whoever does so for each frame or message asks the `calendar`, which is the same without a call in between.
+    Code that does so for each frame or message uses the `calendar`, which is the same without a call in between.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Kernel(simpy.Environment):
         self.calendar.at(self.calendar.now + index(delay_ns), action)
 
     def run_until(self, time_ns: int) -> None:
-        """Handle everything up to and including `time_ns`, then stand there."""
+        """Handle everything up to and including `time_ns`, then stop there."""
         self.calendar.run_until(index(time_ns))
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
@@ -79,7 +79,7 @@ class _Handling:
         try:
             for callback in callbacks:
                 callback(event)
-        except StopSimulation:  # run(until=event) ends here; who else waits for it is called when it goes on
+        except StopSimulation:  # run(until=event) ends here; other waiters are called when it goes on
             event.callbacks = callbacks[callbacks.index(callback) + 1 :]
             self._kernel.schedule(event, EventPriority(-1))
             raise

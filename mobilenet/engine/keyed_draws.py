@@ -1,7 +1,7 @@
-"""Draws that belong to a pair of numbers instead of a place in a row: the same whoever asks, in whatever order.
+"""Draws that belong to a pair of numbers instead of a place in a row: the same in any order of queries.
 
 Model     a hash of (key, a, b), where the key is derived from the scenario's seed as that of a stream. It is for what a
-          frame meets at a receiver: that a node which is too far away is not looked at shifts nobody else's draw
+          frame meets at a receiver: skipping a node that is too far away does not shift any other node's draw
 Units     none; draws are whole numbers, uniform in 0..2**32 - 1
 Source    the 32-bit mixing function of Chris Wellons' hash prospector (2018), constants 21f0aaad and d35a2d97; the rest
           is ours: docs/architecture/time-and-chance.md

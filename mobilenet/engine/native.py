@@ -1,10 +1,10 @@
 """The modules under every frame as machine code, where there is any made of exactly this source.
 
-Model     mypyc compiles MODULES as they stand, so there is one source and one behaviour, only faster. The result lies
+Model     mypyc compiles MODULES as they are, so there is one source and one behaviour, only faster. The result lies
           in `mobilenet/__compiled__/DIGEST`. The digest covers the bytes of each module, of the modules that they
           import from this package with their types, the Python and the machine. An edited module is interpreted
           until it is compiled again, unless the edit touches only comments, docstrings and layout: then its syntax
-          tree is the one that was compiled. Trees are compared once for each digest: a link beside the compiled
+          tree is the one that was compiled. Trees are compared once for each digest: a link next to the compiled
           modules keeps the answer yes, an empty file DIGEST.differs the answer no. Modules that cannot be loaded are
           interpreted too. Protocols are never compiled: users change, subclass and break them
 Switch    MOBILENET_COMPILED=0 in the environment: interpret everything
@@ -26,7 +26,7 @@ from types import ModuleType
 
 PACKAGE = Path(__file__).parents[1]
 PLACE = PACKAGE / "__compiled__"
-TREES = "trees"  # beside compiled modules: the digest of the syntax trees that they were compiled of
+TREES = "trees"  # next to compiled modules: the digest of the syntax trees that they were compiled of
 LIBRARY = "mobilenet__mypyc"  # what the modules share, as mypyc calls it
 MODULES = (
     "mobilenet.engine.event_queue",
@@ -134,8 +134,8 @@ def _digest(read: Callable[[Path], bytes]) -> str:
 
 
 def _unpacked(archive: Path) -> Path:
-    """Where the compiled modules are that travelled in an archive with the package, as to Spark's executors: beside it,
-    since no library can be loaded from within. Others than those of this Python and machine stay where they are.
+    """Where the compiled modules are that travelled in an archive with the package, as to Spark's executors: next to
+    it, since no library can be loaded from within. Others than those of this Python and machine stay where they are.
     """
     import shutil
     import zipfile
@@ -168,7 +168,7 @@ def _found() -> Path | None:
             return None
         place = folder()
         return place if place.is_dir() else _same_code(place)
-    except (OSError, KeyError):  # a place that cannot be written, say
+    except (OSError, KeyError):  # e.g. a place that cannot be written
         return None
 
 
@@ -203,4 +203,4 @@ def why_interpreted() -> str | None:
     if (PACKAGE.parent / "make.py").is_file():
         what = "compiled modules were changed and are interpreted now" if is_outdated() else "nothing is compiled here"
         return f"{what}: python3 make.py setup"
-    return "not compiled, so half as fast as it could be: install a C compiler, then mobilenet anew"
+    return "not compiled, so half as fast as it could be: install a C compiler, then mobilenet again"

@@ -24,8 +24,8 @@ def declared(scenario: AnyRecorded) -> dict[str, Any]:
     """The part of a manifest that does not depend on how the run went.
 
     `heard_every_s`: a reachable host is heard, and what was heard is answered, within that time almost surely.
-    `gap_after_s`: a host may have a gap after so long a silence; 0: at any time, because its connection can be lost at
-    any time; null: never. `broadcast` is null where nothing of broadcasts is promised; of processes it is their order,
+    `gap_after_s`: a host may have a gap after this silence; 0: at any time, because its connection can be lost at
+    any time; null: never. `broadcast` is null where broadcasts have no promises; of processes it is their order,
     and "none" is one.
     """
     found: dict[str, Any] = KINDS[type(scenario)].declared(scenario)

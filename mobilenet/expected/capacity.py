@@ -42,10 +42,10 @@ MOST_SHARE_OVER_TCP = 0.25
 # of a cell's time: a frame is lost if one of a hidden host begins within its airtime before or after its begin, so
 # exp(-2 * HIDDEN * share) arrive
 MOST_HEARTBEAT_SHARE = -log(1 - LOST_ANYHOW) / (2 * HIDDEN)
-# of a cell's time if all of its hosts join at once, with the answers: who was answered asks no more. With more, radios'
+# of a cell's time if all of its hosts join at once, with the answers: an answered host asks no more. With more, radios'
 # queues fill with requests, and answers to them are too late
 MOST_CONTROL_SHARE = 1.0
-# of a cell's time for what hosts acknowledge while others broadcast: so much of it is theirs when copies are sent again
+# of a cell's time for what hosts acknowledge while others broadcast: their part when copies are sent again
 MOST_ACK_SHARE = 0.25
 # of a station's time for copies sent again: with more, two that do not hear each other silence the hosts between them
 MOST_RESEND_SHARE = 0.5

@@ -23,7 +23,7 @@ class HostPlan(NamedTuple):
     # when its application wants to broadcast, if the host is there; None: not known, programs do as they like
     offers_ns: list[int] | None
     speed_mps: float  # it is never faster
-    # when somebody puts it where, in metres; of a host that somebody adds the first is when and where it appears
+    # when it is put where by hand, in metres; of an added host the first is when and where it appears
     drags: Sequence[tuple[int, float, float]] = ()
     is_added: bool = False  # by hand, after everything else of that nanosecond
     # how it walks from when it appears on, leg by leg (world/trajectory.py); None: not known
@@ -33,21 +33,21 @@ class HostPlan(NamedTuple):
 class Crashes(NamedTuple):
     """When hosts crash, and for how long."""
 
-    of_hosts: dict[str, dict[int, int]]  # where it is planned who
+    of_hosts: dict[str, dict[int, int]]  # where the hosts are planned
     of_anybody: dict[int, int]  # where it is decided when the moment has come
-    recoveries: Mapping[str, list[int]] | None = None  # when somebody recovers a host by hand, if it is down
+    recoveries: Mapping[str, list[int]] | None = None  # when a host is recovered by hand, if it is down
 
 
 class Places(NamedTuple):
-    """Where stations stand, and which of them a host is with: the nearest in range, but for the hysteresis; where power
-    decides, any that can be received so far away.
+    """Where stations are, and which of them a host is with: the nearest in range, but for the hysteresis; where power
+    decides, any that can be received at that distance.
     """
 
     stations_m: list[tuple[float, float]]
     range_m: float
     hysteresis_m: float
     error_m: float  # standard deviation of what a host takes for its place
-    tick_ns: int  # a host may be with a station so long after it should have changed
+    tick_ns: int  # a host may be with a station this long after it should have changed
     every_ns: int | None  # from one position of each host to the next; None: they are not recorded
     by_power: bool = False
     covers: Callable[[float, float], bool] | None = None  # where power decides: whether a station serves this place
@@ -56,13 +56,13 @@ class Places(NamedTuple):
 
 class Conduct(NamedTuple):
     """What is known of the trace of a protocol: each session of a member has the next number, and a handoff ends with
-    the station that it began with. Of protocols of one's own nothing is known."""
+    the station that it began with. Of custom protocols nothing is known."""
 
     only_connected: bool  # delivers what its station sends, and nothing from the begin of a handoff to its end
     details: Mapping[
         str, tuple[str, ...]
     ]  # event -> the keys of its detail; with a question mark: it need not be there
-    # stations forget a host, and it its own messages, so long after they gave it up; None: never
+    # stations forget a host, and it its own messages, this long after they gave it up; None: never
     forgets_after_s: float | None
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged
     keeps_until_acknowledged: bool = False
@@ -73,7 +73,7 @@ class Conduct(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """A link is cut or mended, or a station's radio is switched, by hand or because the active part is over."""
+    """A link is cut or repaired, or a station's radio is switched, by hand or because the active part is over."""
 
     at_ns: int
     event: str  # cut, mend, radio_off, radio_on
@@ -117,7 +117,7 @@ class AirTime(NamedTuple):
 
 
 class Carrier(NamedTuple):
-    """A way in which a message becomes a frame: so many bytes around it, sent at one rate."""
+    """A way in which a message becomes a frame: bytes around it, sent at one rate."""
 
     around_bytes: int
     airtime: AirTime
@@ -126,7 +126,7 @@ class Carrier(NamedTuple):
 class Strength(NamedTuple):
     """Of frames from one kind of nodes to another. A table has a value for each STRENGTH_STEP_M."""
 
-    far_m: float  # nobody receives a frame from farther away
+    far_m: float  # no node receives a frame from farther away
     near_m: float  # a frame surely reaches a node that is nearer
     most_dbm: Sequence[float] = ()  # at this distance or farther away; empty: only the distance decides
     least_dbm: Sequence[float] = ()  # at this distance or nearer; empty: no bound is known
@@ -191,7 +191,7 @@ class Kind(NamedTuple):
     entries: Mapping[str, int | None]  # list that is measured -> bytes of an item besides its payload; None: they vary
     is_exact: bool  # nothing else in its size varies
     acknowledges: bool  # it does nothing else
-    told_bytes: Callable[[Mapping[str, Any]], int]  # how long it is itself, by the fields that the record tells
+    told_bytes: Callable[[Mapping[str, Any]], int]  # how long it is itself, by the recorded fields
 
 
 class Radio(NamedTuple):
@@ -203,9 +203,9 @@ class Radio(NamedTuple):
     least_retries: int  # of a frame that the MAC gives up; 0: it never tries again
     suspects: bool  # whether stations may suspect each other
     always_up: bool  # no node ever crashes, appears late or vanishes, and no radio is switched off
-    # who sends -> class of a message -> what is known of it; None: nothing
+    # sender -> class of a message -> what is known of it; None: nothing
     kinds: Mapping[str, Mapping[str, Kind]] | None
-    # what happens -> who sends, classes, and how many of them it takes at least; 0: one over each link of the stations
+    # what happens -> sender, classes, and how many of them it takes at least; 0: one over each link of the stations
     takes: Mapping[str, Sequence[Any]] = {}
 
 
@@ -214,7 +214,7 @@ class Expected(NamedTuple):
 
     hosts: list[HostPlan] | None
     crashes: Crashes | None
-    end_ns: int  # of all that is planned
+    end_ns: int  # the end of all that is planned
     places: Places | None
     conduct: Conduct | None
     payload_bytes: int | None  # of each application message, where one is never cut into pieces
@@ -236,7 +236,7 @@ class Detecting(NamedTuple):
     is_perfect: bool
     timeout_ns: int
     mistakes: Sequence[tuple[int, str, str]]  # false suspicions that are planned: when, by which process, of which one
-    partners: Sequence[int]  # of each process: it tests at least so many others in its first round
+    partners: Sequence[int]  # of each process: the least number that it tests in its first round
     least_bytes: int  # of a test or an answer
     most_bytes: int
     hop_ns: int  # no test takes less time over one link, from its send to its handling
@@ -251,8 +251,8 @@ class Broadcasting(NamedTuple):
     carries: Mapping[str, int]  # class of a message -> of how many broadcasts it brings the text at most
     # in a quiescent run without suspicions each broadcast takes one tree and one ack for each other process
     spans: bool
-    text_bytes: int  # each broadcast takes at least so many for each process that delivers it
-    quiet_bytes: int | None  # in such a run it takes so many, acknowledgements included; None: not known
+    text_bytes: int  # the least that each broadcast takes for each process that delivers it
+    quiet_bytes: int | None  # what it takes in a quiet run, acknowledgements included; None: not known
     buffers: Sequence[str]
     per_message: Sequence[str]  # of these, the ones that hold an entry for each message broadcast at most
 
@@ -268,5 +268,5 @@ class ProcessPlan(NamedTuple):
     distances: Sequence[Sequence[int]] | None  # links between two processes; None: at least one
     hand_over_ns: int  # from the end of a reception to the handling of the message
     broadcasting: Broadcasting | None  # None: a plug-in or a program
-    last_ns: int  # of all that is planned
+    last_ns: int  # the last of all that is planned
     samples_changes: bool  # buffers are sampled whenever they change, not only at the end

@@ -95,7 +95,7 @@ def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
 def facts(
     scenario: Scenario, positions_m: list[list[float]], host_names: dict[str, str], skipped_tracks: int
 ) -> dict[str, Any]:
-    """What manifest.json says of the world of a run."""
+    """The world of a run in manifest.json."""
     edges = links(scenario.stations.backbone, positions_m)
     named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
     return {
@@ -110,7 +110,7 @@ def facts(
 
 
 def _names(names: Sequence[str], added: int) -> dict[str, str]:
-    """Who is added by hand is called by its number."""
+    """A host added by hand is called by its number."""
     more = (f"h{host}" for host in range(len(names), len(names) + added))
     return {f"h{host}": name for host, name in enumerate((*names, *more))}
 
@@ -188,7 +188,7 @@ def _members_after_s(scenario: Scenario) -> float:
 
 
 def _share_up(scenario: Scenario, hosts: int) -> float:
-    """Of the time in which a host is not down, on average."""
+    """The share of time in which a host is not down, on average."""
     end_ns = ns(scenario.duration_s)
     down = outages(scenario.faults, scenario.seed, hosts, end_ns)
     lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
@@ -210,7 +210,7 @@ def _share_joining(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_untouched(scenario: Scenario, hosts: int) -> float:
-    """Of all hosts, those that nobody crashes, sends away or drags, at stations whose radio nobody switches off."""
+    """The share of hosts not crashed, sent away or dragged by hand, at stations whose radio is not switched off."""
     by_hand = scenario.interventions
     touched = {one.host for one in by_hand if isinstance(one, Drag | OfHost) and one.do in TAKES_AWAY}
     off = {one.station for one in by_hand if isinstance(one, OfStation) and one.do == "radio_off"}
@@ -218,7 +218,7 @@ def _share_untouched(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_placed(scenario: Scenario) -> float:
-    """Of the places that hosts take for theirs, those in a cell, at most: errors are normal in both coordinates."""
+    """The largest share of hosts' assumed places that are in a cell: errors are normal in both coordinates."""
     error_m = scenario.hosts.attachment.error_m
     if not error_m:
         return 1.0

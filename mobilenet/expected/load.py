@@ -29,7 +29,7 @@ def messages_per_s(scenario: Scenario, hosts: int) -> float:
 
 
 def all_messages(scenario: Scenario, hosts: int) -> int:
-    """Of the whole run."""
+    """The load of the whole run."""
     return len(scenario.workload.messages) or at_most(scenario.duration_s * messages_per_s(scenario, hosts))
 
 
@@ -48,8 +48,8 @@ def crowd(scenario: Scenario, hosts: int) -> int:
 
 
 def comes_per_s(scenario: Scenario, hosts: int) -> float:
-    """How often a host comes to a station, or leaves for good, of all hosts: who walks changes cells about as often as
-    it walks the radius of one; who left joins again, and who crashed recovers.
+    """How often hosts come to a station, or leave for good: a walking host changes cells about as often as
+    it walks the radius of one; one that left joins again, and one that crashed recovers.
     """
     speed_mps: float = getattr(scenario.hosts.mobility, "speed_limit_mps", 0.0)
     churn, crashes = scenario.churn, len(outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)))

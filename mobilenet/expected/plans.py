@@ -1,4 +1,4 @@
-"""What follows from a scenario about single hosts and stations: what hosts are asked to do, and where everybody can be.
+"""What follows from a scenario about single hosts and stations: what hosts are asked to do, and where hosts can be.
 
 Model     what the simulation puts on the calendar before the run is a pure function of scenario and seed: when a host
           appears, when it is asked to join and to leave, when its application wants to broadcast, when it is to
@@ -203,7 +203,7 @@ def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
 
 
 def stations_m(scenario: Scenario) -> list[list[float]]:
-    """Where the stations stand."""
+    """The places of the stations."""
     return list(station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist())
 
 

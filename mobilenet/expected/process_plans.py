@@ -1,4 +1,4 @@
-"""Derive from a scenario of processes what its record can be held to: who crashes and who broadcasts when, what the
+"""Derive from a scenario of processes what its record can be held to: crashes and broadcasts, what the
 detector and the protocol do, and the least time that the network takes.
 
 Model     crashes as listed, and as drawn from the stream "faults"; broadcasts from one stream for each process. The
@@ -174,7 +174,7 @@ def _hop_ns(scenario: ProcessScenario, least_bytes: int | None) -> int:
 
 
 def _distances(scenario: ProcessScenario) -> list[list[int]] | None:
-    """Return the links on a shortest way between any two processes; None: one, or not worked out for so many."""
+    """Return the links on a shortest way between any two processes; None: one, or not computed for this number."""
     network, n = scenario.network, scenario.processes
     if not isinstance(network, WiredNetwork) or network.edges is None or n > MOST_ROUTED:
         return None

@@ -17,8 +17,8 @@ from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessSc
 
 
 def declared(scenario: ProcessScenario) -> dict[str, Any]:
-    """The same keys, and what there is instead of hosts; `below_crashes`: nothing is promised if so many processes
-    crash; `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed
+    """The keys for processes, and what replaces hosts; `below_crashes`: the crashes at which promises end;
+    `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed
     processes.
     """
     protocol = scenario.protocol

@@ -19,7 +19,7 @@ from mobilenet.scenario.protocol_groups import declaration_of
 UNHEARD_IS_RARER_THAN = 1e-6
 NEVER_S = 1e9
 HIDDEN = 3 * sqrt(3) / (4 * pi)  # probability that two places of a disk are farther apart than its radius
-LOST_ANYHOW = 0.1  # of all frames, when nobody broadcasts any more: MOST_HEARTBEAT_SHARE follows from it
+LOST_ANYHOW = 0.1  # of all frames, when no host broadcasts any more: MOST_HEARTBEAT_SHARE follows from it
 LOST_UNDER_LOAD = 0.5  # the same while hosts broadcast and stations send copies again
 RIVALS = 2  # segments that time out at the same time as one, of nodes that it does not hear
 
@@ -31,7 +31,7 @@ def arrives(scenario: Scenario) -> float:
 
 def copies(crowd: int, chance: float) -> float:
     """How many copies of a message it takes on average until the try of each host of the crowd has succeeded: the
-    longest of so many geometric numbers; infinite, where none succeeds.
+    longest of `crowd` geometric numbers; infinite, where none succeeds.
     """
     if chance <= 0:
         return inf
@@ -39,7 +39,7 @@ def copies(crowd: int, chance: float) -> float:
 
 
 def airtime_ns(scenario: Scenario) -> int:
-    """Of the frame with a message, or with the longest segment of one."""
+    """The time of the frame with a message, or with the longest segment of one."""
     framing, size = Framing(scenario.wireless), scenario.workload.payload_bytes + HEADERS_BYTES
     if "connections" not in declaration_of(scenario.protocol).needs:
         return framing.datagram(size)[1]
@@ -47,7 +47,7 @@ def airtime_ns(scenario: Scenario) -> int:
 
 
 def copy_s(scenario: Scenario) -> float:
-    """A copy that nobody acknowledges, with the wait before it on a free channel: DIFS and half of the window."""
+    """A copy without acknowledgement, with the wait before it on a free channel: DIFS and half of the window."""
     mode = MODES[scenario.wireless.mode]
     return (mode.difs_ns + mode.cw_min * mode.slot_ns / 2 + airtime_ns(scenario)) / SECOND
 
@@ -111,7 +111,7 @@ def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = LOST_ANY
 
 
 def tries(rounds: int, crowd: int, chance: float) -> float:
-    """How many tries so many rounds take together at most, but for one time in a million, if a round is over when
+    """The most tries that these rounds take together, but for one time in a million, if a round is over when
     the try of each host of the crowd has succeeded.
 
     The longest of `crowd` geometric numbers is at most log(crowd) / -log1p(-chance) more than one of them. That N

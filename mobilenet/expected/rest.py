@@ -51,7 +51,7 @@ from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.interventions import Cut, Interval
 
-# Limits beyond which nothing is promised. Each is on the safe side for the reason beside it; those of loads are in
+# Limits beyond which nothing is promised. Each is on the safe side for the reason next to it; those of loads are in
 # capacity.py
 LEAST_SPREAD = 0.2  # of an interval's factors: with equal intervals two hidden hosts collide again and again
 FEWEST_RETRANSMISSIONS = 4
@@ -114,7 +114,7 @@ def _suspicions(scenario: Scenario) -> Iterator[str]:
         if answer_s(scenario) > round_s:
             yield (
                 f"the answer to a test takes {answer_s(scenario):.3g} s over these wires, and stations are tested again"
-                f" after {round_s:.3g} s, so they suspect each other in each round, and broadcasts begin anew"
+                f" after {round_s:.3g} s, so they suspect each other in each round, and broadcasts start again"
             )
 
 
@@ -265,7 +265,7 @@ def _talk_s(scenario: Scenario, tcp: Any, radio: windows.Window, hosts: int) -> 
     longest_s: float = sum(min(tcp.rto_max_s, first_s * 2.0 ** min(doubled, 20)) for doubled in range(in_a_row))
     exchanges = declaration_of(scenario.protocol).settling.exchanges
     ordinary_s: float = exchanges * (first_s + tcp.delayed_ack_s)
-    past = hosts * PAST_BYTES // HEADERS_BYTES  # what a host is told when it comes, in messages
+    past = hosts * PAST_BYTES // HEADERS_BYTES  # what a host gets when it comes, in messages
     return ordinary_s + longest_s + windows.opens_s(radio, tcp) + radio.takes_s(1 + past)
 
 

@@ -1,10 +1,11 @@
 """What windows let through: of the protocol that sends copies again, of TCP on the radio and on wires, of VCube.
 
-Model     a window takes so many messages at once, and so long until it takes the next ones. By Little's law as many
-          messages are under way on average as are offered in that time. If a Poisson number of that mean fits into the
-          window, nothing waits. If it does not, windows are customers in a queue, and as long as the share of the time
-          that they take is at most MOST_SERVED, more than log(1e-6) / log(share) of them wait one time in a million
-          (M/M/1; they take equal times, so fewer do). Beyond it, all messages of the run may wait when it is over
+Model     a window takes a number of messages at once, and some time until it takes the next ones. By Little's law as
+          many messages are in transit on average as are offered in that time. If a Poisson number of that mean fits
+          into the window, nothing waits. If it does not, windows are customers in a queue, and as long as the share of
+          the time that they take is at most MOST_SERVED, more than log(1e-6) / log(share) of them wait one time in a
+          million (M/M/1; they take equal times, so fewer do). Beyond it, all messages of the run may wait when it is
+          over
 Units     seconds, bytes
 Errors    none
 Source    ours: docs/validation/trust.md
@@ -28,11 +29,11 @@ class Window(NamedTuple):
     lasts_s: float  # until the next ones
 
     def takes_s(self, messages: int) -> float:
-        """Until so many are through."""
+        """The time until this number is through."""
         return ceil(messages / self.messages) * self.lasts_s
 
     def most_waiting(self, per_s: float, in_all: int) -> int:
-        """How many messages wait for their turn at most if so many are offered each second."""
+        """The most messages that wait for their turn at this rate of offers."""
         under_way = per_s * self.lasts_s
         if at_most(under_way) <= self.messages:
             return 0
@@ -94,7 +95,7 @@ def opens_s(window: Window, tcp: Any) -> float:
 
 
 def _of_tcp(tcp: Any, scenario: Scenario, there_and_back_s: float, lost_share: float) -> Window:
-    """Only full segments leave while something is under way, so the rest of a window stays empty. Where timeouts are
+    """Only full segments leave while bytes are in flight, so the rest of a window stays empty. Where timeouts are
     shorter than a round, each takes the congestion window back to one segment.
     """
     size, segment = scenario.workload.payload_bytes + HEADERS_BYTES, segment_bytes(tcp)
@@ -116,7 +117,7 @@ def _of_tcp(tcp: Any, scenario: Scenario, there_and_back_s: float, lost_share: f
 
 
 def over_vcube(scenario: Scenario) -> Window | None:
-    """Of a backbone whose stations broadcast one message at a time. The others: None."""
+    """The window of a backbone whose stations broadcast one message at a time. The others: None."""
     if not scenario.stations.backbone.broadcasts_in_turn or scenario.station_count < 2:
         return None
     return Window(1, longest_way(scenario) * message_s(scenario))

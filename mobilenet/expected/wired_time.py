@@ -1,7 +1,8 @@
 """How long the wires between stations take at most until all hosts are served, after the active part of a run, and at
 least until one joins.
 
-Model     how many messages a host needs one after the other, its protocol declares; how far each goes, the links say
+Model     how many messages a host needs one after the other, its protocol declares; how far each goes follows from the
+          links
 Units     seconds
 Errors    none
 Source    ours: docs/verdicts-and-metrics.md
@@ -23,7 +24,7 @@ HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
 
 
 def on_wires_s(scenario: Scenario, left: int) -> float:
-    """For the handoffs of all hosts at once, each of which hands over so many messages. The messages of one go the
+    """The time for the handoffs of all hosts at once, each with this number of messages. The messages of one go the
     longest way one after the other, and at each station wait for those of all hosts. As wires are not overloaded, what
     one was cut for is sent within as long as it was cut.
     """
@@ -60,7 +61,7 @@ def segment_bytes(tcp: Any) -> int:
 
 
 def segments(tcp: Any, payload_bytes: int) -> int:
-    """Of a message."""
+    """The bytes of a message."""
     return ceil((payload_bytes + HEADERS_BYTES) / segment_bytes(tcp))
 
 

@@ -4,7 +4,7 @@ Model     one Feature per station (Point), host (LineString; a Point if it has o
           A trip is a LineString whose positions are [lon, lat, altitude, seconds since 1970]; the run begins at
           `epoch_s`
 Units     degrees on WGS84 with 8 decimals (1 mm), seconds
-Errors    NoOrigin, see source.py; RunError where no host has two places, of which alone a trip can be made
+Errors    NoOrigin, see source.py; RunError where no host has the two places that a trip needs
 Source    RFC 7946; kepler.gl, "Trip layer"
 """
 
@@ -19,7 +19,7 @@ from mobilenet.export.source import Source, on_earth
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.writer import RecordError
 
-EPOCH_S = 1_704_067_200  # 2024-01-01T00:00:00Z, if nobody says when
+EPOCH_S = 1_704_067_200  # 2024-01-01T00:00:00Z, by default
 
 
 def write_geojson(source: Source, target: Path) -> int:
@@ -91,7 +91,7 @@ def _feature(geometry: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _write(features: Iterator[dict[str, Any]], target: Path) -> int:
-    """Feature by feature; what stands in names is escaped, `<` too, so that the text may lie in a page."""
+    """Yield feature by feature; names are escaped, `<` too, so that the text may be part of a page."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

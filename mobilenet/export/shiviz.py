@@ -3,7 +3,7 @@
 Model     every node has a vector clock. An event is a send (one, however many it is for), a receipt, or an event of
           the record; each counts for its node, and a receipt first takes over the clock of its send. Of a slice of
           time only what lies in it is known: a message that was sent before it is received without a past. Frames
-          that got lost are no receipts
+          that got lost are not receipts
 Form      first line: the regular expression to read the log with; second line: empty (one execution); then two lines
           per event, `host {"host": 1, ...}` and what happened. Times are in the text
 Errors    ScenarioError where a slice has more than MOST_EVENTS

@@ -5,8 +5,8 @@ Model     a handoff is a handoff_start because the cell changed; it ended with t
           between recorded places
 Units     nanoseconds in, seconds and metres out
 Shapes    tracks: t_s, id, name, x_m, y_m; handoffs: see HANDOFF; stations: id, name, x_m, y_m
-Errors    RunError for what is no run of hosts and stations; NoOrigin where places on Earth are asked for and nobody
-          knows them
+Errors    RunError for what is not a run of hosts and stations; NoOrigin where places on Earth are asked for and
+          are not known
 Source    ours: docs/guide/tracks.md
 """
 
@@ -44,7 +44,7 @@ SECOND = 1e9
 
 
 class NoOrigin(RunError):
-    """Nothing says where the run lies on Earth."""
+    """The place of the run on Earth is unknown."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Source:
     def require_origin(self) -> Origin:
         if self.origin is None:
             raise NoOrigin(
-                f"{self.folder}: nothing says where this run lies on Earth; expected --origin LON,LAT, the place of (0,"
+                f"{self.folder}: the place of this run on Earth is unknown; expected --origin LON,LAT, the place of (0,"
                 " 0), or origin: {lon, lat} in its scenario"
             )
         return self.origin

@@ -1,8 +1,8 @@
-"""The numbers of a run, from its record alone.
+"""The numbers of a run, only from its record.
 
-Model     one fold over the events (fold.py), the samples beside it, one flat row; what each number means stands in one
+Model     one fold over the events (fold.py), the samples next to it, one flat row; each number is explained in one
           registry (registry.py). A user's own metric is a function in a plug-in's file (own.py)
-Knows     the record; no scenario, no simulator, no protocol
+Knows     only the record: no scenario, simulator or protocol
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["OwnMetric", "Record", "as_measured", "metric", "metrics"]
 
 
 def metrics(events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> Row:
-    """One row from the columns of a run; the manifest tells its kind and the window."""
+    """One row from the columns of a run; the manifest has its kind and the window."""
     measure = process_metrics if kind_of(manifest) is PROCESSES else mobile_metrics
     return measure(events, samples, counters, as_measured(manifest))
 

@@ -140,7 +140,7 @@ NO_STEPS = Steps(np.zeros(0, np.int64), np.zeros(0), ())
 
 
 def time_weighted_mean(times: Sequence[int], values: Sequence[float], begin: int, end: int) -> float:
-    """Of a step function that is 0 before its first value."""
+    """The mean of a step function that is 0 before its first value."""
     if end <= begin:
         return 0.0
     return Steps(np.array(times, np.int64), np.array(values, np.float64), values).mean(begin, end)

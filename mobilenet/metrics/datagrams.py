@@ -41,8 +41,8 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
         "share of the datagrams that did not",
         lambda d: ratio(len(d.sent_ns) - len(d.delays_s), len(d.sent_ns)),
     ),
-    Metric("datagram_delay_mean_s", "mean time that a datagram is under way", lambda d: mean(d.delays_s), "s"),
-    Metric("datagram_delay_p50_s", "median time that a datagram is under way", lambda d: d.below_s(50), "s"),
+    Metric("datagram_delay_mean_s", "mean time that a datagram is in transit", lambda d: mean(d.delays_s), "s"),
+    Metric("datagram_delay_p50_s", "median time that a datagram is in transit", lambda d: d.below_s(50), "s"),
     Metric("datagram_delay_p95_s", "time that 95 % of datagrams stay below", lambda d: d.below_s(95), "s"),
     Metric("datagram_delay_p99_s", "time that 99 % of datagrams stay below", lambda d: d.below_s(99), "s"),
 )

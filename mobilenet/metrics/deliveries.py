@@ -1,7 +1,7 @@
 """The deliveries of a run as columns: who got which message when, and how long after its broadcast.
 
 Model     nearly all events of a run are deliveries, so they are gathered as whole columns. A message is as old
-          as its last broadcast before the delivery; one that nobody has broadcast by then has no age
+          as its last broadcast before the delivery; one not broadcast by then has no age
 Units     integer nanoseconds; seconds where the name says so
 Shapes    all columns: (deliveries,), in order of occurrence; messages and nodes are codes of the events' columns
 Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
@@ -35,7 +35,7 @@ class Deliveries:
         rows = event.rows("deliver")
         self.node, self.message = node.codes[rows], message.codes[rows]
         self.time_ns = times[rows]
-        self.messages = len(message.words) + 1  # the last one stands for no message
+        self.messages = len(message.words) + 1  # the last one means: without a message
         self.broadcasts = event.rows("broadcast")
         self.broadcast_message = message.codes[self.broadcasts]  # in their order
         self.broadcast_ns = times[self.broadcasts]
@@ -54,7 +54,7 @@ class Deliveries:
         return self.delay_ns / SECOND
 
     def known(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each delivery whose broadcast is on record: when that was (ns), and the delay (s)."""
+        """For each delivery whose broadcast is on record: its time (ns), and the delay (s)."""
         return self.sent_ns[self.was_broadcast], self.delay_s[self.was_broadcast]
 
     def of(self, node: str) -> np.ndarray:
@@ -78,7 +78,7 @@ class Deliveries:
 def _last_before(
     broadcasts: np.ndarray, sent: np.ndarray, rows: np.ndarray, delivered: np.ndarray, messages: int
 ) -> np.ndarray:
-    """Of each delivery the number of the last broadcast of its message before it; -1: there is none."""
+    """For each delivery the number of the last broadcast of its message before it; -1: none."""
     if not len(broadcasts):
         return np.full(len(rows), -1)
     last = np.full(messages, -1)

@@ -174,7 +174,7 @@ class EventFold:
         return first + np.flatnonzero(~self.deliveries.got(node)[self.deliveries.broadcast_message[first:last]])
 
     def memberships(self) -> dict[str, list[tuple[int, int]]]:
-        """Of each host: from when to when it was a member; who never left was one until the end of the window."""
+        """For each host, the times of its membership; a host that never left stays until the end of the window."""
         spans = {node: list(known) for node, known in self._spans.items()}
         for node, time in self._member_since.items():
             spans.setdefault(node, []).append((time, max(time, self.end_ns)))

@@ -2,7 +2,7 @@
 
 Model     the window is warmup_s..duration_s. Delays are those of messages broadcast within the window, whenever they
           arrive; rates and buffers are those of the window itself. Ratios without a denominator are null. Interruptions
-          during which the host crashed or left say nothing of the handoff, and are left out. What a protocol does not
+          during which the host crashed or left do not measure the handoff, and are left out. What a protocol does not
           have, handoffs or lists in its messages, has no metric
 Units     seconds, messages, bytes, as the names say
 Shapes    delays: float64 (deliveries,), seconds
@@ -27,7 +27,7 @@ from mobilenet.rundir.table import Columns, Table
 
 
 def mobile_metrics(events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> Row:
-    """Compute one row from the columns of a run; the manifest tells the window (warmup_s, duration_s)."""
+    """Compute one row from the columns of a run; the manifest has the window (warmup_s, duration_s)."""
     begin, end = round(manifest["warmup_s"] * SECOND), round(manifest["duration_s"] * SECOND)
     events, samples = Table.of(events), Table.of(samples)
     fold = EventFold(events, begin, end)
@@ -95,7 +95,7 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     Metric("delivery_delay_p95_s", "delay that 95 % of deliveries stay below", lambda m: m.below_s(95), "s"),
     Metric("delivery_delay_p99_s", "delay that 99 % of deliveries stay below", lambda m: m.below_s(99), "s"),
     Metric("delivery_delay_max_s", "longest delay", lambda m: m.below_s(100), "s"),
-    Metric("gaps", "gaps (hosts told that they missed messages)", lambda m: m.fold.counts["gap"]),
+    Metric("gaps", "gaps (hosts notified that they missed messages)", lambda m: m.fold.counts["gap"]),
     Metric("deliveries_missed_by_gaps", "pairs (member, message) missed by gaps", lambda m: m.fold.missed_by_gaps()),
     Metric("crashes", "crashes", lambda m: m.fold.counts["crash"]),
 )
@@ -168,7 +168,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     ),
     Metric(
         "handoffs_with_skipped",
-        "handoffs whose confirmation told the host to skip messages, as it had them",
+        "handoffs whose confirmation let the host skip messages that it had",
         lambda h: h.how_many_with("skipped"),
         of="skipped",
     ),

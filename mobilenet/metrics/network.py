@@ -1,7 +1,7 @@
 """What the network carried: frames, bytes, collisions, messages on wires.
 
 Model     from running totals, which were sampled at both ends of the window. Frames are everything above the MAC that
-          went onto the medium; its ACKs do not count, and what it sent again counts in `frames`, but is no message
+          went onto the medium; its ACKs do not count, and what it sent again counts in `frames`, but is not a message
           sent. A pair is a frame and a node in its range; where power decides, one at which its preamble is detected if
           the medium is silent, and what was missed is lost to others as well. Of pairs that collided there are three
           shares: of all pairs; of those with a node that the frame is for (a station's broadcast is for the hosts that
@@ -99,7 +99,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "bit_error_ratio",
-        "share of receptions lost to noise alone",
+        "share of receptions lost to noise only",
         lambda n: ratio(n.of("pairs_bit_errors"), n.pairs),
         of="bit errors",
     ),

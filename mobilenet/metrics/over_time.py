@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BUCKETS = 60
 
-Series = list[float | None]  # BUCKETS values; None where nobody was there to have a buffer
+Series = list[float | None]  # BUCKETS values; None where no node with a buffer was there
 
 
 def buffers_over_time(
@@ -60,7 +60,7 @@ def buffers_over_time(
 def integral(
     times_ns: NDArray[np.int64], node: NDArray[np.int64], value: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Of the sum over all nodes of a step function, from 0 to each edge; value times nanoseconds.
+    """Integrate the sum over all nodes of a step function from 0 to each edge; value times nanoseconds.
 
     `times_ns` ascend; each row sets its node's value.
     """

@@ -1,4 +1,4 @@
-"""Metrics of one's own: a function over the rows of a run, in a plug-in's file.
+"""Custom metrics: a function over the rows of a run, in a plug-in's file.
 
 Example   from mobilenet.metrics import Record, metric
 
@@ -10,8 +10,8 @@ Model     a scenario names it, `metrics: [slo.py:deliveries_within_1_s]`; its na
           wherever ours do: show, studies, reports. It reads rows where ours read columns, which is slower, and easier
           to write
 Units     seconds and integer nanoseconds, as the names say
-Errors    ValueError: what is no metric, or has the name of one of ours. One that raises, or gives something that is no
-          number, has no value, and the run says why
+Errors    ValueError: what is not a metric, or has the name of one of ours. One that raises, or does not return a
+          number, has no value, and the run gives the reason
 Source    ours: docs/guide/plug-ins.md
 """
 
@@ -86,7 +86,7 @@ Function = Callable[[Record], float | int | None]
 
 
 def metric(words: str, unit: str = "") -> Callable[[Function], Function]:
-    """Say what a function measures; `unit`: s, bytes, messages and so on, nothing for counts and shares."""
+    """Declare what a function measures; `unit`: s, bytes, messages and so on, nothing for counts and shares."""
 
     def mark(function: Function) -> Function:
         function.words, function.unit = words, unit  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ class OwnMetric(NamedTuple):
     words: str
     unit: str
     function: Function
-    path: Path  # of the file where it stands
+    path: Path  # of its file
 
 
 def own_metric(found: Any, reference: str, folder: Path = Path(".")) -> OwnMetric:
@@ -121,7 +121,7 @@ def own_metric(found: Any, reference: str, folder: Path = Path(".")) -> OwnMetri
     name = reference.rpartition(":")[2]
     words, unit = getattr(found, "words", None), getattr(found, "unit", "")
     if not callable(found) or not isinstance(words, str) or not isinstance(unit, str):
-        raise ValueError(f"{reference} is no metric: expected a function below @metric(words, unit)")
+        raise ValueError(f"{reference} is not a metric: expected a function below @metric(words, unit)")
     if name in MOBILE or name in PROCESSES or name in COLUMNS_OF_STUDIES:
         raise ValueError(f"{reference}: there is a metric {name} already, expected another name")
     return OwnMetric(name, words, unit, found, folder / reference.rpartition(":")[0])

@@ -127,7 +127,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
     Metric("suspicions_taken_back", "suspicions taken back", lambda p: p.trusts, of="detector"),
     Metric(
         "broadcasts_complete",
-        "broadcasts whose source was told that all have them",
+        "broadcasts whose source was notified that all have them",
         lambda p: len(p.completed),
         of="completions",
     ),
@@ -151,14 +151,14 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
 
 
 def _sources(events: Table) -> np.ndarray:
-    """By code of a message the code of the process that its id names; the last one stands for no message."""
+    """By code of a message the code of the process that its id names; the last one means: without a message."""
     node = {name: code for code, name in enumerate(events.coded("node").words)}
     found = [node.get(message.partition(":")[0], -1) for message in events.coded("message").words]
     return np.array([*found, -1])
 
 
 def _largest(samples: Columns) -> Row:
-    """Of each buffer, the largest at any process, and the mean over processes of each one's largest."""
+    """For each buffer, the largest at any process, and the mean over processes of each one's largest."""
     table = Table.of(samples)
     nodes, quantities = table.coded("node"), table.coded("quantity")
     values = table.numbers("value")

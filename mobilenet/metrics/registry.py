@@ -1,7 +1,7 @@
 """All metrics by name: what each means, in words for people.
 
-Model     the groups of metrics are declared where they are computed; here they stand together. A buffer of a plug-in is
-          called by its quantity; another metric that is not listed (of an older version, say) by its name, with spaces.
+Model     the groups of metrics are declared where they are computed, and collected here. A buffer of a plug-in is
+          called by its quantity; another metric that is not listed (e.g. of an older version) by its name, with spaces.
           A user's own metrics (own.py) bring words and unit with them
 Units     s, bytes, t.u. as declared
 Source    ours: docs/verdicts-and-metrics.md

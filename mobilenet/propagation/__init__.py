@@ -1,4 +1,4 @@
-"""What a link loses between two places: distance, walls, the shadows of what nobody drew, and fading.
+"""What a link loses between two places: distance, walls, shadows of obstacles that are not drawn, and fading.
 
 Knows       the engine and tracks; nothing of frames, nodes or scenarios
 """

@@ -1,11 +1,11 @@
-"""What a link between two places loses in all.
+"""Compute the total loss of a link between two places.
 
 Model     path loss by the exact distance; shadowing and walls between both places rounded to half metres. With umi
           walls decide whether there is a line of sight (none is cut), and cost nothing else; without them a second
           field of the kind of the shadows does, compared with 3GPP's probability. Beyond `reach_m` nothing arrives
 Units     metres; hundredths of a dB, whole (cdb); where a gain outweighs all losses a loss is negative
 Shapes    places: float64 (n, 2)
-Same bits the same from a to b as back, for one and for many, whoever asked before: what is kept (Kept) saves work and
+Same bits the same from a to b as back, for one and for many, in any order: what is kept (Kept) saves work and
           changes nothing
 Source    3GPP TR 38.901 (2017), 7.4.2; ours: docs/models/propagation.md
 """
@@ -49,7 +49,7 @@ class Kept:
 
 
 class LinkBudget:
-    """The losses of one scenario. `plain`: by whole centimetres, where nothing but the distance counts."""
+    """The losses of one scenario. `plain`: by whole centimetres, where only the distance counts."""
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class LinkBudget:
     def losses_cdb(
         self, ax: float, ay: float, a_is_station: bool, places: NDArray[np.float64], are_stations: bool = False
     ) -> NDArray[np.int64]:
-        """Of the links from one place to many. One by one: compiled, that is quicker than arrays, and where hosts walk
-        most of them are kept.
+        """The losses of the links from one place to many. One by one: compiled, that is quicker than arrays, and where
+        hosts walk most of them are kept.
         """
         xs: list[float] = places[:, 0].tolist()
         ys: list[float] = places[:, 1].tolist()

@@ -1,9 +1,9 @@
-"""What a frame gains or loses at a receiver because its waves come by many ways.
+"""Multipath fading: what a frame gains or loses at a receiver because its waves come by many ways.
 
 Model     Nakagami: the power is gamma distributed with shape m and mean 1, with another m from `near_m` on. The
           distribution is cut into 2^14 equally likely pieces, each with the gain in its middle
 Units     hundredths of a dB, whole (cdb); metres; draws are whole numbers below 2^32
-Same bits whoever asks looks up a whole number; a test holds the tables against their digests
+Same bits every query looks up a whole number; a test holds the tables against their digests
 Source    Nakagami: The m-Distribution (1960); ns-3's NakagamiPropagationLossModel for the shapes
 """
 

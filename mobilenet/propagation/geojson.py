@@ -3,9 +3,9 @@
 Model     a FeatureCollection, a Feature or a geometry. Polygon and MultiPolygon are taken, GeometryCollections looked
           into; points and lines are passed over. Where a feature has a property `building`, as OpenStreetMap's have,
           only those are taken that do (other than "no"). A third coordinate is passed over. `crs`, which older files
-          have, says whether numbers are degrees if it names a system that is known here; degrees of any system are
+          have, decides whether numbers are degrees if it names a system that is known here; degrees of any system are
           taken as WGS 84's. RFC 7946 does not know `crs`, and means degrees always; null there means a plane that
-          lies nowhere on Earth
+          has no place on Earth
 Units     as the file has them
 Errors    ScenarioError, `town.geojson: feature 3 ('Town hall'): ...`, features counted from 1
 Source    RFC 7946 (2016); Butler et al.: The GeoJSON Format Specification (2008) for `crs`; EPSG Geodetic Parameter
@@ -69,7 +69,7 @@ def read(text: str, file: str) -> Shapes:
 
 
 def _parsed(text: str, file: str, constants: list[_Constant]) -> Any:
-    """`constants`: takes those that stand in it."""
+    """`constants`: takes those that it contains."""
 
     def keep(name: str) -> _Constant:
         constants.append(_Constant(name))
@@ -92,7 +92,7 @@ def _refuse_constants(parts: list[tuple[str, Any]]) -> None:
         while left:
             value = left.pop()
             if isinstance(value, _Constant):
-                raise ScenarioError(f"{where}: {value.name} in it, which is no finite number")
+                raise ScenarioError(f"{where}: {value.name} in it, which is not a finite number")
             left += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
@@ -140,7 +140,7 @@ def _properties(feature: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_building(feature: dict[str, Any]) -> bool | None:
-    """None: it does not say."""
+    """None: not given."""
     properties = _properties(feature)
     return properties["building"] not in (None, False, "no") if "building" in properties else None
 
@@ -179,7 +179,7 @@ def _corners(ring: Any, where: str) -> Corners:
     corners: Corners = []
     for corner in ring:
         if not (isinstance(corner, list) and len(corner) >= 2 and all(type(v) in (int, float) for v in corner[:2])):
-            raise ScenarioError(f"{where}: {short(json.dumps(corner))} is no corner, expected [x, y]")
+            raise ScenarioError(f"{where}: {short(json.dumps(corner))} is not a corner, expected [x, y]")
         try:
             x, y = float(corner[0]), float(corner[1])
         except OverflowError:

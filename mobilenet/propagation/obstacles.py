@@ -1,13 +1,13 @@
 """Buildings from a file.
 
-Model     GeoJSON, or SUMO's polygons if it begins as XML does; packed by gzip or not. SUMO says what is in degrees, and
-          GeoJSON's `crs` if it names a known system. Else its numbers are degrees if all of them can be, and their
+Model     GeoJSON, or SUMO's polygons if it begins as XML does; packed by gzip or not. SUMO marks what is in degrees,
+          and GeoJSON's `crs` if it names a known system. Else its numbers are degrees if all of them can be, and their
           extent makes no sense in metres: the median polygon is less than 0.05 wide and high (a post), or all together
           less than 1 (a cupboard), or less than 5 and most numbers are finer than a millimetre. Others that can be
           degrees are degrees as well, as RFC 7946 has it, unless `crs` is null or that would put them farther than
-          1000 km from the origin. Buildings may overlap or stand wall to wall, see walls.py
+          1000 km from the origin. Buildings may overlap or touch wall to wall, see walls.py
 Units     metres or degrees; whole centimetres from there on
-Errors    ScenarioError, one line: the file, the polygon, what is wrong, what would be right
+Errors    ScenarioError, one line: the file, the polygon, what is wrong, what was expected
 Source    ours: docs/models/propagation.md
 """
 
@@ -38,7 +38,7 @@ CM = 100
 
 
 def walls(parameters: ObstaclesParameters, folder: Path, origin: Origin | None = None) -> Walls:
-    """What stands between places; `file` is looked for in `folder`."""
+    """The obstacles between places; `file` is looked for in `folder`."""
     buildings = read_buildings(folder / parameters.file, origin)
     return Walls(buildings, round(100 * parameters.per_wall_db), round(100 * parameters.per_metre_db))
 
@@ -60,7 +60,7 @@ def _read(path: Path) -> Shapes:
             return sumo_polygons.read(stream, file)
         data = stream.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise ScenarioError(f"{file}: more than {MOST_BYTES // 1_000_000} MB; expected the buildings of the area alone")
+        raise ScenarioError(f"{file}: more than {MOST_BYTES // 1_000_000} MB; expected only the buildings of the area")
     try:
         return geojson.read(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
@@ -69,7 +69,7 @@ def _read(path: Path) -> Shapes:
 
 
 def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
-    """Where the file does not say it."""
+    """Decide it where the file does not."""
     unsaid = [shape for shape in shapes.all if shape.lonlat is None]
     corners = [[corner for ring in shape.rings for corner in ring] for shape in unsaid]
     everything = np.array([corner for each in corners for corner in each])
@@ -85,8 +85,8 @@ def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
         return False
     if origin is None:
         raise ScenarioError(
-            f"{unsaid[0].where}: longitudes and latitudes, as no crs that is known here says otherwise (RFC 7946), and"
-            " nothing says where the plane's (0, 0) lies; expected origin: {lon, lat}, or, if these are metres,"
+            f"{unsaid[0].where}: longitudes and latitudes, as it has no crs that is known here (RFC 7946), but"
+            " the plane's (0, 0) is not given; expected origin: {lon, lat}, or, if these are metres,"
             ' "crs": null in the file'
         )
     return bool(_is_near(everything[:, 0], everything[:, 1], origin).all())
@@ -121,11 +121,11 @@ def _on_plane(shape: Shape, ring: Corners, origin: Origin | None) -> Corners:
     lon, lat = np.array(ring).T
     if origin is None:
         raise ScenarioError(
-            f"{shape.where}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected"
+            f"{shape.where}: longitudes and latitudes, but the plane's (0, 0) is not given; expected"
             " origin: {lon, lat}"
         )
     for i in np.flatnonzero((np.abs(lon) > 180) | (np.abs(lat) > 90))[:1]:
-        raise ScenarioError(f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is no longitude and latitude")
+        raise ScenarioError(f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is not a longitude and latitude")
     for i in np.flatnonzero(~_is_near(lon, lat, origin))[:1]:
         raise ScenarioError(
             f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is farther than 1000 km from the origin, longitude"

@@ -1,4 +1,4 @@
-"""What a scenario says of the way between two antennas.
+"""The scenario's parameters for the way between two antennas.
 
 Model     some keys mean something for one model of path loss only (ONLY); with another one they are refused, and not
           among the values of the scenario
@@ -83,7 +83,7 @@ class PathLossParameters(Parameters):
 
 
 class ShadowingParameters(Parameters):
-    """What stands in the way and nobody has drawn: the same for every frame between two places."""
+    """Shadowing by obstacles that are not drawn: the same for every frame between two places."""
 
     sigma_db: float = Field(default=7.0, ge=0, le=30, description="standard deviation over places")
     decorrelation_m: float = Field(

@@ -1,4 +1,4 @@
-"""What a link loses by its length alone: tables, made once.
+"""Path loss, from the length of a link only: tables, made once.
 
 Model     log_distance L0 + 10 n lg d; three_slope the same in three pieces; free_space 20 lg(4 pi d / lambda); umi the
           street canyon of 3GPP, with line of sight (21 lg d, beyond the breakpoint 40 lg d) and without. Nearer than
@@ -6,7 +6,7 @@ Model     log_distance L0 + 10 n lg d; three_slope the same in three pieces; fre
           formulas with both heights the same, so that the breakpoint between hosts is at 8 m (2.4 GHz, 1.5 m), and
           where one height counts it is the lower one. 3GPP has 10 m and more; nearer the formulas go on
 Units     hundredths of a dB, whole (cdb); distances in whole centimetres are the places in a table
-Same bits whoever asks looks up a whole number; a test holds the tables against their digests
+Same bits every query looks up a whole number; a test holds the tables against their digests
 Source    3GPP TR 38.901 (2017), tables 7.4.1-1 and 7.4.2-1; ns-3's LogDistancePropagationLossModel and
           ThreeLogDistancePropagationLossModel; Friis: A Note on a Simple Transmission Formula (1946)
 """
@@ -24,7 +24,7 @@ from mobilenet.propagation.parameters import PathLossParameters
 SPEED_OF_LIGHT_MPS = 299_792_458.0
 CM = 100
 NEAREST_M = 1.0
-BREAKPOINT_SPEED_MPS = 3.0e8  # 3GPP says so
+BREAKPOINT_SPEED_MPS = 3.0e8  # as in 3GPP
 EFFECTIVE_M = 1.0  # street, cars and people: taken off each antenna's height
 ALWAYS_IN_SIGHT_M, SIGHT_FADES_M = 18.0, 36.0
 SURE = 1 << 32
@@ -38,7 +38,7 @@ def loss_table(
 ) -> list[int]:
     """The loss at distance d in place int(100 d + 0.5), as far as `reach_m`.
 
-    For umi alone it matters how many of both ends are `stations`, and whether there is a line of sight.
+    Only for umi it matters how many of both ends are `stations`, and whether there is a line of sight.
     """
     d = np.maximum(_distances_m(reach_m), NEAREST_M)
     return _whole(CM * _LOSSES[parameters.model](parameters, d, stations, line_of_sight))

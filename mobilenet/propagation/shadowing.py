@@ -1,4 +1,4 @@
-"""Shadows of what nobody has drawn: a number for two places, always the same one.
+"""Shadowing by obstacles that are not drawn: a fixed number for each two places.
 
 Model     a sum of WAVES waves over the four coordinates of two places, normal over seeds and over places, of variance
           1. An end that moves by s leaves a correlation of exp(-s / decorrelation_m), both ends the product of two.
@@ -12,7 +12,7 @@ Model     a sum of WAVES waves over the four coordinates of two places, normal o
           the way back
 Units     places in whole half metres; ONE is a standard deviation, values end at CLIP of them; angles in 2^-30 turns
 Shapes    a, b int64 (n, 2)
-Same bits whole numbers all the way; the wave vectors come from draws by + - * / and square roots alone
+Same bits whole numbers all the way; the wave vectors come from draws by only + - * / and square roots
 Source    Gudmundson: Correlation Model for Shadow Fading in Mobile Radio Systems (1991); Wang, Tameh, Nix: Joint
           Shadowing Process in Urban Peer-to-Peer Radio Channels (2008); the stratified draws are ours
 """
@@ -102,7 +102,7 @@ class ShadowField:
         return value
 
     def between_many(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The same for many, also where one place stands for all of its side."""
+        """Compute it for many, also where one place represents all of its side."""
         sx, sy = (a + b).T
         dx, dy = (a - b).T
         total = np.zeros(len(sx), dtype=np.int64)

@@ -17,11 +17,11 @@ Corners = list[tuple[float, float]]
 class Shape(NamedTuple):
     where: str  # `town.geojson: feature 3 ('Town hall')`, for messages
     rings: list[Corners]  # its outline, then its courts; the last corner may be the first one again
-    lonlat: bool | None  # None: the file does not say
+    lonlat: bool | None  # None: not in the file
 
 
 class Shapes:
-    """All of a file. `is_on_earth`: its numbers may be degrees; False: it says that they are not."""
+    """All of a file. `is_on_earth`: its numbers may be degrees; False: it declares that they are not."""
 
     def __init__(self, file: str, is_on_earth: bool = True) -> None:
         self.file = file
@@ -32,5 +32,5 @@ class Shapes:
     def add(self, where: str, rings: list[Corners], lonlat: bool | None) -> None:
         self._edges += sum(map(len, rings))
         if self._edges > MOST_EDGES:
-            raise ScenarioError(f"{where}: more than {MOST_EDGES} walls up to here; expected those of the area alone")
+            raise ScenarioError(f"{where}: more than {MOST_EDGES} walls up to here; expected only those of the area")
         self.all.append(Shape(where, rings, lonlat))

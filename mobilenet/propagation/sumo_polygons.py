@@ -46,7 +46,7 @@ def _corners(xml: Xml, attributes: Attributes) -> Corners:
         try:
             x, y = (as_number(text) for text in corner.split(",", 2)[:2])
         except ValueError:
-            raise xml.error(f"poly {called}: shape: {short(corner)} is no corner, expected x,y") from None
+            raise xml.error(f"poly {called}: shape: {short(corner)} is not a corner, expected x,y") from None
         if not (math.isfinite(x) and math.isfinite(y)):
             raise xml.error(f"poly {called}: shape: {short(corner)}: no finite numbers")
         corners.append((x, y))

@@ -2,8 +2,8 @@
 
 Model     each edge of each building, those of its courts too, is a wall. Buildings count each for itself: where two
           stand wall to wall a line cuts two walls, and a metre in two that overlap counts twice. A place is thought a
-          little to the east, and by far less to the north, of where its numbers say. So no place lies on a wall, no
-          line runs along one or through a corner, and whoever goes in and out again cuts an even number
+          little to the east, and by far less to the north, of its numbers. So no place lies on a wall, no
+          line runs along one or through a corner, and a line that goes in and out again cuts an even number
 Units     whole centimetres, hundredths of a dB (cdb)
 Same bits products of whole numbers below 2^63 decide; the length inside is a sum of whole 1/256 cm, one for each wall.
           The same from a to b as back
@@ -195,7 +195,7 @@ def _deeper(cell: Cell, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
 
 def _edges(ring: Ring, is_court: bool) -> list[Edge]:
     around = sum(ax * by - ay * bx for (ax, ay), (bx, by) in zip(ring, [*ring[1:], ring[0]], strict=True))
-    left = (around > 0) != is_court  # the building, for who goes round
+    left = (around > 0) != is_court  # the building, when going round
     edges = []
     for (ax, ay), (bx, by) in zip(ring, [*ring[1:], ring[0]], strict=True):
         if by < ay or (by == ay and bx > ax):

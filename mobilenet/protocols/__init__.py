@@ -1,4 +1,4 @@
-"""The algorithms, beside their papers. They meet the network through ports (port.py) and nothing else.
+"""The algorithms, with their papers. They meet the network only through ports (port.py).
 
-Knows       the standard library; no clock, no random stream and no log of its own
+Knows       the standard library; no clock, random stream or log
 """

@@ -1,4 +1,4 @@
-"""What a broadcast protocol of one's own starts from: members, numbers and waits; what is said to whom is left open.
+"""Base classes of a custom broadcast protocol: members, numbers and waits; the messages are left open.
 
 Model     a host is a member from the moment it is in a cell and asked to join; there are no sessions beyond counting
           joins. `spread` and `on_receive` are to be written, and for stations `on_wired`. What waits in `later` dies
@@ -96,7 +96,7 @@ class _Base:
 
 
 class BaseHost(_Base):
-    """A mobile host. `settings` is what the scenario says under protocol.settings, checked by the protocol's
+    """A mobile host. `settings` is the scenario's protocol.settings, checked by the protocol's
     Settings.
     """
 
@@ -108,7 +108,7 @@ class BaseHost(_Base):
         self.cell: int | None = None  # the station that serves it
 
     def spread(self, message: MessageId, body: int) -> None:
-        """A message of this host's own: deliver it here, and tell the others."""
+        """A message of this host's own: deliver it here, and send it to the others."""
         raise NotImplementedError
 
     def co_broadcast(self, body: int) -> MessageId | None:

@@ -2,9 +2,10 @@
 
 Source      ours: docs/models/radio.md
 Names       station_interval_s, host_interval_s: means of exponential intervals; hello: a short periodic frame of
-            everybody
-Assumes     nothing; nobody answers. Hellos are exactly periodic, as in the simulators that it is compared with: two
-            hidden nodes with the same phase collide each time, which here is counted and harms nobody
+            every node
+Assumes     nothing; nodes do not answer. Hellos are exactly periodic, as in the simulators that it is compared with:
+          two
+            hidden nodes with the same phase collide each time, which here is counted and does no harm
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Datagrams between hosts: up to the station of one's cell, over the wires to the station of the other, and down.
+"""Datagrams between hosts: up to the station of the sender's cell, over the wires to the station of the other, and
+down.
 
 Model     datagrams travel in frames that the MAC acknowledges and repeats, as 802.11 does with all that is for one
-          node. A host that comes into a cell says so until the station has answered. The number of such a visit grows
-          through crashes; of two stations that claim a host, the one with the higher number has it. A station tells all
-          others, and sends a datagram to where it believes the receiver to be. Beyond that nothing is repeated or kept:
-          what the MAC gives up, or what is for somebody who has moved on, is lost, as with UDP. What comes to a station
-          that knows of a later visit goes on from there, and numbers of visits grow on the way: no circles
+          node. A host that comes into a cell registers until the station has answered. The number of such a visit grows
+          through crashes; of two stations that claim a host, the one with the higher number has it. A station notifies
+          all others, and sends a datagram to where it believes the receiver to be. Beyond that nothing is repeated or
+          kept: what the MAC gives up, or what is for a host that has moved on, is lost, as with UDP. What comes to a
+          station that knows of a later visit goes on from there, and numbers of visits grow on the way: no circles
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-time.md
 """
@@ -66,7 +67,7 @@ class Memory:
 
 
 class RelayHost:
-    """`hand_over`: told of each datagram for this host."""
+    """`hand_over`: called for each datagram for this host."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ()
 

@@ -1,9 +1,9 @@
-"""What a protocol says of itself: who plays, what it promises, what it needs, what is measured of it.
+"""A protocol's declaration: its parties, what it promises, what it needs, what is measured of it.
 
 Model     a class with these attributes and no state. The scenario, the network and the fuzzer read it, and know nothing
           else of the protocol; the verifier reads what the scenario made of it. Built-in ones are listed in
-          scenario/protocol_catalogue.py. A plug-in's class, in a file of its own, may say what is marked `plug-ins`
-          here; what it leaves out is as here. The rest is not read of plug-ins: who verifies or estimates a run never
+          scenario/protocol_catalogue.py. A plug-in's class, in its own file, may set what is marked `plug-ins`
+          here; what it leaves out is as here. The rest is not read of plug-ins: verifying or estimating a run never
           runs their code
 Units     seconds, as the names say
 Source    ours: docs/guide/plug-ins.md
@@ -33,7 +33,7 @@ class Declaration:
     """Derive from it, or give a plain class some of these attributes.
 
     host(port, stable, parameters, stations), station(port, wired, parameters, stations), stable(): the parties.
-    `parameters`: the class of what a scenario says of a built-in protocol; a plug-in has `settings` instead.
+    `parameters`: the class of a built-in protocol's keys in a scenario; a plug-in has `settings` instead.
     """
 
     name: ClassVar[str] = ""
@@ -43,7 +43,7 @@ class Declaration:
     parameters: ClassVar[type]
 
     # --- what it promises
-    # what the verifier judges; None: record, conservation and rest alone. plug-ins, but for None
+    # what the verifier judges; None: only record, conservation and rest. plug-ins, but for None
     promises: ClassVar[Promise | None] = "causal"
     delivers_to_all: ClassVar[bool | None] = None  # every member gets every message; None: only if causal. plug-ins
     loses_at_any_time: ClassVar[bool] = False  # hosts may have a gap at any time, not only after they expired
@@ -53,7 +53,7 @@ class Declaration:
     listens: ClassVar[bool] = True  # False: no frame is handed up, which makes being heard free of cost. plug-ins
 
     # --- what is known of its trace
-    # measured of each host and station, and empty at rest. Of plug-ins the BUFFERS of host and station say it
+    # measured of each host and station, and empty at rest. Plug-ins: BUFFERS of host and station
     buffers: ClassVar[tuple[str, ...]] = ()
     delivers_only_connected: ClassVar[bool] = False  # nothing between the begin of a handoff and its end
     # hosts join, end handoffs, have gaps and deliver only while they handle a frame of the station that they name
@@ -68,7 +68,7 @@ class Declaration:
     keeps_until_acknowledged: ClassVar[bool] = False
     # a station numbers each message once for its cell, and hosts deliver by these numbers what they have not had
     numbers_once: ClassVar[bool] = False
-    # who sends (host, station; wired: between stations) -> classes of messages, each with a `shape`; None: not known
+    # sender (host, station; wired: between stations) -> classes of messages, each with a `shape`; None: not known
     kinds: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
     # what happens (verify/record/needed.py) -> (who sends, classes, how many at least; 0: one over each link between
     # stations)
@@ -87,12 +87,12 @@ class Declaration:
 
     @staticmethod
     def longest_heartbeat_s(p: Any) -> float:
-        """A host that has nothing to say is heard that often at least; 0: it has no heartbeat."""
+        """The longest silence of an idle host; 0: it has no heartbeat."""
         return 0.0
 
     @staticmethod
     def expiry_s(p: Any) -> float | None:
-        """A host that was not heard for so long is given up; None: never.
+        """The silence after which a host is given up; None: never.
 
         plug-ins: if it is not None, the network notes silences; what their hosts may miss does not follow from it.
         """
@@ -105,12 +105,12 @@ class Declaration:
 
     @staticmethod
     def forgets_after_s(p: Any) -> float | None:
-        """A host that was given up is forgotten altogether after so much more; None: never."""
+        """The further time after which a host that was given up is forgotten altogether; None: never."""
         return None
 
     @staticmethod
     def longest_message_bytes(p: Any, payload_bytes: int, hosts: int, broadcasts: int) -> int | None:
-        """The longest message that a station radios when there are so many hosts and broadcasts; None: not known."""
+        """The longest message that a station radios with these numbers of hosts and broadcasts; None: not known."""
         return None
 
     @staticmethod
@@ -125,20 +125,20 @@ class Declaration:
 
     @staticmethod
     def most_sent_again_per_s(p: Any, pending: int) -> float:
-        """Copies that a station radios again each second at most while so many messages are not acknowledged, for the
+        """The most copies that a station radios again each second at this number of unacknowledged messages, for the
         estimate of a run that does not come to rest.
         """
         return 0.0
 
 
 def filled_in(found: type) -> type[Declaration]:
-    """A class that declares all of it: what `found`, a plug-in's, does not say is as in Declaration."""
+    """Make a class that declares all of it: what `found`, a plug-in's, leaves out is as in Declaration."""
     if issubclass(found, Declaration):
         return found
     return type(found.__name__, (found, Declaration), {"__module__": found.__module__, "__doc__": found.__doc__})
 
 
 def declared(host: Callable[..., Any], station: Callable[..., Any], stable: Callable[[], Any]) -> type[Declaration]:
-    """Parties alone, with nothing else declared: for tests of a protocol, or of a changed one."""
+    """Make a declaration of the parties only: for tests of a protocol, or of a changed one."""
     parties = {"host": staticmethod(host), "station": staticmethod(station), "stable": staticmethod(stable)}
     return type("Declared", (Declaration,), parties)

@@ -1,10 +1,10 @@
 """Messages declare their fields once: sizes, payload and lengths of lists derive from the declaration.
 
-Model     a message is a NamedTuple below `@message`; the type of a field says how many bytes it takes. An identifier
+Model     a message is a NamedTuple below `@message`; the type of a field gives its bytes. An identifier
           has 4, a number 8, a flag 1, a body what it declares; a tuple as many as its items; what may be None a flag
           more; a NamedTuple as a field what its own fields have. `head` bytes come before the first field
 Units     bytes
-Errors    TypeError where a field's type says nothing of bytes
+Errors    TypeError where a field's type has no size
 Source    ours: docs/architecture.md
 """
 
@@ -88,7 +88,7 @@ def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
 
 
 def told_bytes(cls: Any, payload_bytes: int, told: Mapping[str, Any]) -> int:
-    """The size of a message that says this, in the words of the record, if each body has so many bytes."""
+    """The size of a message with this content, as recorded, if each body has this many bytes."""
     if isinstance(cls.size_bytes, int):
         return cls.size_bytes
     item = SimpleNamespace(body=payload_bytes)
@@ -143,7 +143,7 @@ def _size(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
             size, expressions, payload = _size(each, f"{value}.{name}")
             total = (total[0] + size, total[1] + expressions, total[2] + payload)
         return total
-    raise TypeError(f"{hint} says nothing of bytes")
+    raise TypeError(f"{hint} has no size in bytes")
 
 
 def _repeated(hint: Any, value: str) -> tuple[int, list[str], list[str]]:

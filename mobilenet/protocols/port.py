@@ -62,7 +62,7 @@ class Port(Protocol):
         """A whole number from this node's own stream, low <= number <= high."""
 
     def broadcast(self, message: Any) -> None:
-        """One radio frame for everybody in range: stations to hosts. No acknowledgement."""
+        """One radio frame for all nodes in range: stations to hosts. No acknowledgement."""
 
     def send(self, to: int, message: Any) -> None:
         """One radio frame for one node (a host's frame goes to a station, a station's to a host). No
@@ -71,7 +71,7 @@ class Port(Protocol):
 
 
 class StationPort(Port, Protocol):
-    """A station's port: the radio, and what it has to tell."""
+    """A station's port: the radio, and what it has to report."""
 
     def expired(self, host: int) -> None:
         """This host was silent for T and is given up: what it was promised is forgotten. The network notes how long
@@ -108,7 +108,7 @@ class WiredPort(Protocol):
 
 
 class HostProtocol(Protocol):
-    """What the network calls on a host. Volatile: thrown away at a crash and built anew at recovery."""
+    """What the network calls on a host. Volatile: discarded at a crash and built again at recovery."""
 
     BUFFERS: ClassVar[tuple[str, ...]]
 
@@ -130,10 +130,10 @@ class HostProtocol(Protocol):
         """Its life is over: it crashed, or is gone for good. Need not be there; for what lives outside the emulator."""
 
     def settled(self) -> bool:
-        """Either out, or a member with nothing under way: no handoff, join or leave waits for an answer."""
+        """Either out, or a member with nothing in progress: no handoff, join or leave waits for an answer."""
 
     def is_out(self) -> bool:
-        """Not a member, and nothing left to tell anybody."""
+        """Not a member, and with nothing left to send."""
 
     def on_receive(self, sender: int, message: Any) -> None: ...
     def on_sent(self, message: Any) -> None:
@@ -150,7 +150,7 @@ class StationProtocol(Protocol):
 
     def buffer_sizes(self) -> tuple[int, ...]: ...
     def settled(self) -> bool:
-        """Nothing is under way that waits for an answer."""
+        """Whether nothing waits for an answer."""
 
     def serves(self, host: int) -> bool:
         """This member, in this station's cell, is known here, and nothing of its past is owed to it."""
@@ -176,7 +176,7 @@ class Channel(Protocol):
 
     @property
     def backlog(self) -> int:
-        """Messages said here that the other end has not acknowledged."""
+        """Messages sent here that the other end has not acknowledged."""
 
     @property
     def incoming(self) -> int:
@@ -184,16 +184,16 @@ class Channel(Protocol):
 
     @property
     def taken(self) -> int:
-        """How many of the messages said here the other end has acknowledged: always the first ones."""
+        """How many of the messages sent here the other end has acknowledged: always the first ones."""
 
     def say(self, message: Any) -> None:
-        """After all that was said before. Allowed as soon as there is a channel, open or not; never after its end."""
+        """Send after earlier ones. Allowed as soon as there is a channel, open or not; never after its end."""
 
     def abort(self) -> None:
         """End it here without a word, and without an upcall."""
 
     def reset(self) -> None:
-        """The same, and tell the other end once, if the network lets it."""
+        """Close it, and notify the other end once, if the network lets it."""
 
 
 class ChannelClient(Protocol):
@@ -203,11 +203,11 @@ class ChannelClient(Protocol):
         """Whether a channel that this node asks for is welcome."""
 
     def on_open(self, channel: Any) -> None:
-        """It stands: one that was asked for here, or by the other end."""
+        """The channel is open: one that was asked for here, or by the other end."""
 
     def on_message(self, channel: Any, message: Any) -> None: ...
     def on_taken(self, channel: Any) -> None:
-        """More of what was said here is acknowledged."""
+        """More of what was sent here is acknowledged."""
 
     def on_closed(self, channel: Any, reason: str) -> None:
         """It is no more. What was not acknowledged may or may not have arrived."""
@@ -217,7 +217,7 @@ class Channels(Protocol):
     """All channels of a node over one network. Nothing arrives anywhere within a call."""
 
     def listen(self, client: ChannelClient) -> None:
-        """Who gets the upcalls from now on."""
+        """Set the receiver of the upcalls from now on."""
 
     def connect(self, peer: int) -> Channel:
         """Ask a node for a channel."""
@@ -233,7 +233,7 @@ class WiredChannels(Channels, Protocol):
 
 
 class UnicastPort(Protocol):
-    """What a port has besides for datagrams of others, which are no protocol's own."""
+    """What a port has besides for datagrams of programs, which do not belong to a protocol."""
 
     def unicast(self, to: int, message: Any) -> None:
         """One radio frame for one node, which the MAC acknowledges, and repeats where no acknowledgement comes."""

@@ -96,7 +96,7 @@ class ScenarioFile(Parameters):
         yield from ()
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
-        """The code of its own that it names: dotted path, what the scenario says there, and the file, if it is one."""
+        """The custom code that it names: dotted path, the value there, and the file, if it is one."""
         yield from ()
 
     def __eq__(self, other: object) -> bool:
@@ -118,7 +118,7 @@ def files_of_metrics(metrics: Sequence[str], folder: Path) -> Iterator[tuple[str
 
 def require_files(scenario: ScenarioFile, root: Node) -> None:
     absent = [
-        line(root, path, f"there is no file {file.name!r} next to the scenario")
+        line(root, path, f"file {file.name!r} not found next to the scenario")
         for path, file in scenario.files()
         if not is_file(file)
     ]

@@ -1,7 +1,7 @@
-"""What a scenario says of programs that talk UDP and live in real time.
+"""The keys of a scenario for programs that talk UDP and run in real time.
 
-Model     host A reaches host B at an address of that pair, whatever runs on it. What programs broadcast and deliver is
-          read from lines that they write: two regular expressions say which
+Model     host A reaches host B at an address of that pair, whatever program runs on it. What programs broadcast and
+          deliver is read from lines that they write: two regular expressions select them
 Units     ports
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/real-time.md
@@ -22,7 +22,7 @@ from mobilenet.protocols.declaration import Promise
 from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, files_of
 
 MOST_HOSTS = 256  # one octet of an address each
-LONGEST_NAME_BYTES = 200  # of a file; what is filled in has its room beside that
+LONGEST_NAME_BYTES = 200  # of a file; what is filled in has its room besides that
 LONGEST_PATTERN = 500
 NETWORK = r"^127\.([1-9][0-9]{0,2})\.0\.0/16$"
 PLACES = ("{me}", "{address}", "{port}", "{peers}")  # of a command, filled in for each host
@@ -46,7 +46,7 @@ def _expression(*groups: str) -> AfterValidator:
 
 
 class Lines(Parameters):
-    """Which lines of a program tell what it does: regular expressions, looked for anywhere in a line."""
+    """Regular expressions for the lines in which a program reports what it does, searched anywhere in a line."""
 
     broadcast: Annotated[str, _expression("number")] = Field(
         default=r"broadcast (?P<number>[0-9]+)",
@@ -88,7 +88,7 @@ class Datagrams(Parameters):
     )
     lines: Lines | None = Field(default=None, description="what is read from them; null: nothing")
     promises: Promise | None = Field(
-        default=None, description="what the verifier judges; null: nothing, and metrics of datagrams alone"
+        default=None, description="what the verifier judges; null: nothing, and only metrics of datagrams"
     )
     delivers_to_all: bool | None = Field(
         default=None, description="whether every member must receive every message; null: true if causal"
@@ -103,13 +103,13 @@ class Datagrams(Parameters):
                 if place not in PLACES:
                     raise ValueError(f"command: {place} is not filled in; known: {', '.join(PLACES)}")
         if self.promises is not None and self.lines is None:
-            raise ValueError("lines: missing; what programs promise is judged by what they say, expected lines: {}")
+            raise ValueError("lines: missing; promises are judged from the lines of programs, expected lines: {}")
         if self.promises is None and self.delivers_to_all is not None:
             raise ValueError("delivers_to_all: has no meaning without promises")
         if self.lines is None and self.logs is not None:
             raise ValueError("logs: has no meaning without lines")
         if self.command is None and self.lines is not None and self.logs is None:
-            raise ValueError("logs: missing; of programs that you start yourself there is no standard output here")
+            raise ValueError("logs: missing; programs that you start yourself have no standard output here")
         if self.logs is not None and "{me}" not in self.logs:
             raise ValueError("logs: expected {me} in it, which becomes the host's number")
         if self.logs is not None and max(len(name.encode()) for name in self.logs.split("/")) > LONGEST_NAME_BYTES:

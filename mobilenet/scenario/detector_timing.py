@@ -1,8 +1,8 @@
 """How long the tests of the failure detector take on a network: the least timeout, how many there will be, and whether
 it ever stops to err.
 
-Model     all processes begin a round together, nobody has crashed, and the links carry nothing else. On the abstract
-          network an answer waits for the tests of whom it comes from: they share a send server. So no shorter timeout
+Model     all processes begin a round together, none has crashed, and the links carry nothing else. On the abstract
+          network an answer waits for its sender's own tests: they share a send server. So no shorter timeout
           can do; with crashes or traffic it may take a longer one
 Units     time units; messages
 Errors    none
@@ -38,7 +38,7 @@ def errs_for_ever(detector: DetectorParameters, network: AbstractNetwork | Wired
 
 
 def _over(network: WiredNetwork, links: int) -> float:
-    """A test and its answer over so many links."""
+    """A test and its answer over this number of links."""
     bits = 8 * (HEADER_BYTES + network.header_bytes)
     return 2 * links * (network.delay_ms / 1000 + bits / (network.bandwidth_mbps * 1e6))
 
@@ -60,6 +60,6 @@ def _hops(hop: list[list[int]], i: int, to: int) -> int:
 
 
 def messages(detector: DetectorParameters, network: AbstractNetwork | WiredNetwork, n: int, span: float) -> int:
-    """Tests and answers within so long."""
+    """Tests and answers within this time."""
     rounds = 1 + int(span / (detector.interval + round_trip(network, n)))
     return 2 * n * dimension(n) * rounds

@@ -52,7 +52,7 @@ def problems(error: ValidationError, root: Node, model: type[BaseModel]) -> list
 
 
 def _is_long_enough(problem: Any) -> bool:
-    """A list counts as too short where some of its entries are wrong, and these have lines of their own."""
+    """A list counts as too short where some of its entries are wrong, which have their own lines."""
     return problem["type"] == "too_short" and bool(len(problem["input"]) >= problem["ctx"]["min_length"])
 
 
@@ -86,11 +86,7 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
     elif kind == "extra_forbidden":
         what = f"unknown key, {_known(str(location[-1]), sorted(_fields(model, location[:-1])), 'known here')}"
     elif kind == "missing":
-        what = (
-            "missing, the list is too short"
-            if isinstance(location[-1], int)
-            else "missing, and there is no default for it"
-        )
+        what = "missing, the list is too short" if isinstance(location[-1], int) else "missing, and it has no default"
     elif kind == "union_tag_not_found":
         key = context["discriminator"].strip("'")
         path.append(key)
@@ -153,7 +149,7 @@ def _tags(annotation: Any, location: Sequence[Any], key: str) -> set[str]:
 
 
 def _names(field: FieldInfo) -> tuple[Any, ...]:
-    """What a key says that tells the branches of a union apart."""
+    """The value of the key that distinguishes the branches of a union."""
     return get_args(field.annotation) if get_origin(field.annotation) is Literal else (field.default,)
 
 

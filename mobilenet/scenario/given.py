@@ -38,7 +38,7 @@ def given_scenario(
 
 
 def plain_values(value: Any) -> Any:
-    """What a file could have said: numbers that are not numpy's, names of files as text."""
+    """The values as a file could hold them: numbers that are not numpy's, names of files as text."""
     if isinstance(value, Mapping):
         return {str(key): plain_values(inside) for key, inside in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,7 @@
-"""Whether the interventions of a scenario make sense: what they name exists, and none contradicts another.
+"""Check the interventions of a scenario: what they name exists, and none contradicts another.
 
 Units     seconds, metres
-Errors    none: what is wrong is told
+Errors    none: problems are yielded
 Source    ours: docs/models/world.md, "By hand"
 """
 
@@ -43,7 +43,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):
             yield f"{path}.do", "with datagrams every host has its address from the beginning: none can be added"
         if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
-            yield f"{path}.do", "programs are told at their start how many hosts there are: none can be added"
+            yield f"{path}.do", "programs learn the number of hosts at their start: none can be added"
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
             yield f"{path}.to_m", f"expected numbers of metres, at most {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):
@@ -54,7 +54,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
 
 
 def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
-    """The first that names a host who is not there; `hosts`: how many there are at the beginning."""
+    """The first that names a missing host; `hosts`: their number at the beginning."""
     more = [one.at_s for one in added(scenario.interventions)]
     for place, one in enumerate(scenario.interventions):
         if not isinstance(one, OfHost | Drag) or number(one.host) < hosts:
@@ -75,7 +75,7 @@ def _link_problem(scenario: MobileKeys, sites: NDArray[np.float64], ends: tuple[
     try:
         wires = links(scenario.stations.backbone, sites.tolist())
     except ValueError:
-        return None  # that is said already
+        return None  # that is reported already
     if a != b and (b < len(sites) if wires is None else {(a, b), (b, a)} & set(wires)):
         return None
     if wires is None:
@@ -84,4 +84,4 @@ def _link_problem(scenario: MobileKeys, sites: NDArray[np.float64], ends: tuple[
         named = [f"s{min(wire)}-s{max(wire)}" for wire in sorted(tuple(sorted(wire)) for wire in wires)]
         more = len(named) - MOST_NAMED
         there = f"there are {', '.join(named[:MOST_NAMED]) or 'none'}" + (f" and {more} more" if more > 0 else "")
-    return f"there is no link between s{a} and s{b}; {there}"
+    return f"no link between s{a} and s{b}; {there}"

@@ -32,7 +32,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 class StationsParameters(Parameters):
     """The stations and the network between them."""
 
-    layout: StationLayout = Field(description="where they stand")
+    layout: StationLayout = Field(description="their places")
     backbone: BackboneParameters = BackboneParameters()
     names: tuple[Name, ...] | None = Field(
         default=None,
@@ -41,11 +41,11 @@ class StationsParameters(Parameters):
 
 
 class RecordParameters(Parameters):
-    """What is recorded beside events and samples."""
+    """What is recorded besides events and samples."""
 
     frames: bool = Field(default=False, description="one row for each frame and hearing node")
     messages: bool = Field(default=False, description="one row for each protocol message and receiver")
-    programs: bool = Field(default=False, description="one row for each line that programs are told, or say")
+    programs: bool = Field(default=False, description="one row for each line to or from programs")
     positions_interval_s: float | None = Field(
         default=1.0, ge=0.01, le=1e6, description="between two positions of each host; null: no positions"
     )
@@ -87,7 +87,7 @@ class MobileKeys(ScenarioFile):
     protocol: Protocol = Field(description="what hosts and stations run")
     workload: WorkloadParameters
     interventions: tuple[Intervention, ...] = Field(
-        default=(), max_length=100_000, description="what somebody does to the run at a given time"
+        default=(), max_length=100_000, description="interventions in the run, at given times"
     )
     metrics: OwnMetrics = ()
     record: RecordParameters = RecordParameters()
@@ -108,7 +108,7 @@ class MobileKeys(ScenarioFile):
 
     @property
     def all_hosts(self) -> int | None:
-        """How many there are in the end, with those that somebody adds; None: only the tracks tell."""
+        """Their number in the end, with those added by hand; None: only the tracks have it."""
         return None if self.hosts.count is None else self.hosts.count + len(added(self.interventions))
 
     @model_serializer(mode="wrap")

@@ -41,7 +41,7 @@ from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
 
-ADVICE = "say where (0, 0) lies on Earth with origin: {lon: ..., lat: ...}"
+ADVICE = "give the place of (0, 0) on Earth with origin: {lon: ..., lat: ...}"
 SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
 SENT_AGAIN = 1.5  # frames for each message and cell
 HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
@@ -94,7 +94,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     sites = station_positions(stations.layout, scenario.folder, scenario.origin)
     count = len(sites)
     if len(set(map(tuple, sites.tolist()))) < count:
-        yield "stations.layout", "two stations stand at the same place"
+        yield "stations.layout", "two stations are at the same place"
     if stations.names is not None and (len(stations.names) != count or len(set(stations.names)) != count):
         yield "stations.names", f"expected {count} different names, one for each station"
     yield from radio_preflight.objections(
@@ -115,7 +115,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, Datagrams):
         if scenario.workload.arrivals != "none":
-            yield "workload.arrivals", "with datagrams it is the programs that say when they broadcast: expected none"
+            yield "workload.arrivals", "with datagrams the programs decide when they broadcast: expected none"
         if hosts is not None and hosts > MOST_HOSTS:
             yield "hosts.count", f"{hosts} with datagrams, expected at most {MOST_HOSTS}: an octet of an address each"
     if hosts is not None:
@@ -125,7 +125,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
 
 
 def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
-    """Lists that name a host who is not there; `hosts`: how many there are at the beginning."""
+    """Lists that name a missing host; `hosts`: their number at the beginning."""
     listed = {"workload.messages": {message.host for message in scenario.workload.messages}}
     if isinstance(scenario.faults, ExplicitFaults):
         listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
@@ -170,7 +170,7 @@ def _apart(scenario: MobileKeys) -> list[str]:
     if isinstance(mobility, Tracks) or mobility.area is not None:
         return []
     if scenario.wireless.model == "sinr" and radio_fault.too_near(scenario.wireless, radio_preflight.NARROW_M):
-        return []  # that is said already
+        return []  # that is reported already
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     ground = Coverage(sites, ground_m(scenario.wireless)).ground
     parts = len(ground.geoms) if hasattr(ground, "geoms") else 1
@@ -178,7 +178,7 @@ def _apart(scenario: MobileKeys) -> list[str]:
         return []
     return [
         f"{_key_of_range(scenario)}: the cells of {len(sites)} stations make {parts} grounds that do not touch, and"
-        f" nobody walks from one to another; with hosts.mobility.area they would, or with stations nearer than"
+        f" no host walks from one to another; with hosts.mobility.area they would, or with stations nearer than"
         f" {2 * cell_m(scenario.wireless):g} m"
     ]
 
@@ -195,8 +195,8 @@ def check_world(scenario: MobileKeys) -> Population:
 
 
 def require_size(scenario: MobileKeys, hosts: int) -> None:
-    """Refuse a run that is far bigger than its limit, or names hosts that never are there; `hosts`: how many there are
-    at the beginning, which only tracks may tell.
+    """Refuse a run that is far bigger than its limit, or names hosts that never exist; `hosts`: their number
+    at the beginning, which only tracks may have.
     """
     if (found := interventions_check.strangers(scenario, hosts)) is not None:
         raise ScenarioError(": ".join(found))
@@ -216,7 +216,7 @@ def estimated_events(scenario: MobileKeys) -> int:
 
 
 def drain_events(scenario: MobileKeys, drain_s: float) -> int:
-    """How many more events there are, in the worst case, if the run goes on for so long after its active part: stations
+    """The further events, in the worst case, if the run goes on for this time after its active part: stations
     send again all that was broadcast. There are never more than limits.max_events.
     """
     hosts = len(check_world(scenario).trajectories) + len(added(scenario.interventions))
@@ -261,7 +261,7 @@ def _broadcasts(scenario: MobileKeys, hosts: int) -> float:
 
 
 def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, float]:
-    """What happens each second though nobody broadcasts: frames of small matters; tests and ticks."""
+    """What happens each second without broadcasts: frames of small matters; tests and ticks."""
     frames_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
     frames_per_s += declaration_of(scenario.protocol).frames_per_s(scenario.protocol, hosts, stations)
     _, tests_per_s = _backbone(scenario, stations)

@@ -1,4 +1,4 @@
-"""What can be set of processes, beside their protocol: network, detector, who crashes, who broadcasts when.
+"""What can be set of processes besides their protocol: network, detector, crashes, broadcasts.
 
 Units     time units (t.u.) of the papers, 1 t.u. is 1 s of simulated time
 Source    the papers on VCube; ours: docs/protocols/vcube.md
@@ -40,7 +40,7 @@ class AbstractNetwork(Parameters):
     """The network of the papers: sending takes time, links and receivers never get busy."""
 
     kind: Literal["abstract"] = "abstract"
-    send: Tu = Field(default=0.1, description="a process sends one message after the other, each takes so long")
+    send: Tu = Field(default=0.1, description="time to send one message; a process sends one after the other")
     link: Tu = Field(default=0.8, description="how long a message travels")
     jitter: Tu = Field(
         default=0.0, description="longer at most, uniform for each message of the protocol: links keep no order"
@@ -72,11 +72,11 @@ Network = Annotated[AbstractNetwork | PacketNetwork | WiredNetwork, Field(discri
 
 
 class Mistake(Parameters):
-    """A false suspicion that somebody plans; the detector corrects it later."""
+    """A planned false suspicion; the detector corrects it later."""
 
     at: Tu = Field(description="when")
-    by: ProcessName = Field(description="who suspects")
-    about: ProcessName = Field(description="who is suspected; another one than by")
+    by: ProcessName = Field(description="the process that suspects")
+    about: ProcessName = Field(description="the suspected process, another one than by")
 
 
 class DetectorParameters(Parameters):
@@ -88,7 +88,7 @@ class DetectorParameters(Parameters):
         default="perfect", description="unreliable: suspicions may be wrong, and an answer takes them back"
     )
     mistakes: tuple[Mistake, ...] = Field(
-        default=(), max_length=10_000, description="false suspicions that are planned, for mode: unreliable alone"
+        default=(), max_length=10_000, description="planned false suspicions, only for mode: unreliable"
     )
 
     @model_validator(mode="after")
@@ -96,14 +96,14 @@ class DetectorParameters(Parameters):
         if self.mistakes and self.mode == "perfect":
             raise ValueError("mistakes: a perfect detector makes none; expected mode: unreliable")
         if any(mistake.by == mistake.about for mistake in self.mistakes):
-            raise ValueError("mistakes: nobody suspects itself; expected another process in about than in by")
+            raise ValueError("mistakes: a process cannot suspect itself; expected another one in about than in by")
         return self
 
 
 class Crash(Parameters):
     """A process crashes."""
 
-    process: ProcessName = Field(description="who crashes")
+    process: ProcessName = Field(description="the process that crashes")
     at: Tu = Field(description="when")
 
 
@@ -114,7 +114,7 @@ class RandomCrashes(Parameters):
     earliest: Tu = Field(default=0.0, description="when the first may crash")
     latest: Tu = Field(description="when the last may crash; not before earliest")
     whole_times: bool = Field(default=True, description="crash at whole t.u. only, both ends included")
-    spared: tuple[ProcessName, ...] = Field(default=(), max_length=1000, description="who does not crash")
+    spared: tuple[ProcessName, ...] = Field(default=(), max_length=1000, description="processes that do not crash")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -142,7 +142,7 @@ class At(Parameters):
 
     @property
     def typical(self) -> float:
-        """When, or about when, somebody broadcasts."""
+        """When, or about when, a process broadcasts."""
         return self.time
 
 
@@ -173,7 +173,7 @@ class Exponential(Parameters):
 
     @property
     def typical(self) -> float:
-        """Of the first broadcast."""
+        """The time of the first broadcast."""
         return self.mean
 
 
@@ -185,7 +185,7 @@ class Poisson(Parameters):
 
     @property
     def typical(self) -> float:
-        """Of the first broadcast."""
+        """The time of the first broadcast."""
         return self.mean
 
 
@@ -193,7 +193,7 @@ Instants = Annotated[At | Uniform | Exponential | Poisson, Field(discriminator="
 
 
 class ProcessWorkload(Parameters):
-    """Who broadcasts when."""
+    """The broadcasts of processes."""
 
     sources: int | None = Field(default=None, ge=0, description="how many processes broadcast, from p0 on; null: all")
     messages: int = Field(default=1, ge=0, le=1_000_000, description="how many each of them broadcasts")

@@ -57,14 +57,14 @@ class BestEffort(BestEffortParameters):
 
 
 class Reliable(ReliableParameters):
-    """VCube-RB: over the trees of VCube, all or nobody, also with a detector that is wrong."""
+    """VCube-RB: over the trees of VCube, all or none, also with a detector that is wrong."""
 
     meanings: ClassVar[dict[str, str]] = {"tree_bytes": TREE, "ack_bytes": ACK}
     name: Literal["reliable"] = "reliable"
 
 
 class AllToAll(AllToAllParameters):
-    """All-RB: without trees, the source sends to everybody."""
+    """All-RB: without trees, the source sends to all."""
 
     meanings: ClassVar[dict[str, str]] = {"tree_bytes": "of a message on its way to a process", "ack_bytes": ACK}
     name: Literal["all_to_all"] = "all_to_all"
@@ -78,12 +78,12 @@ class DisjointPaths(DisjointPathsParameters):
 
 
 class Causal(CausalParameters):
-    """Causal order, with messages aggregated; nobody may crash."""
+    """Causal order, with messages aggregated; no process may crash."""
 
     meanings: ClassVar[dict[str, str]] = {
         "aggregate": "hand messages on together, once what they depend on has been received; false: at once",
         "trees": "each source broadcasts over a tree of its own, or all over the tree of p0",
-        "mtu_bytes": "the longest packet of several messages, more than header_bytes; a longer message goes alone",
+        "mtu_bytes": "the longest packet of several messages, more than header_bytes; a longer one is sent singly",
         "header_bytes": "of each packet",
     }
     name: Literal["causal"] = "causal"
@@ -97,7 +97,7 @@ class CausalReliable(CausalReliableParameters):
 
 
 class OwnBroadcast(ClassInFile):
-    """A broadcast of one's own, in a file next to the scenario; name is not needed where class is given."""
+    """A custom broadcast, in a file next to the scenario; name is not needed where class is given."""
 
     name: Literal["own"] = "own"
     order: Literal["none", "fifo", "causal"] | None = Field(
@@ -121,7 +121,7 @@ class OwnBroadcast(ClassInFile):
 
 
 class ProcessProgram(Program):
-    """Programs of one's own, in any language; the name is not needed where command is given."""
+    """Custom programs, in any language; the name is not needed where command is given."""
 
     command: CommandLine = Field(description="what each process runs, a list of words")
     order: Literal["none", "fifo", "causal"] = Field(default="none", description="in which messages are delivered")
@@ -148,10 +148,10 @@ ProcessProtocol = Annotated[
 
 
 class ProcessRecord(Parameters):
-    """What is recorded beside events."""
+    """What is recorded besides events."""
 
-    buffers: bool = Field(default=True, description="samples of buffers whenever they change; false: at the end alone")
-    programs: bool = Field(default=False, description="one row for each line that programs are told, or say")
+    buffers: bool = Field(default=True, description="samples of buffers whenever they change; false: only at the end")
+    programs: bool = Field(default=False, description="one row for each line to or from programs")
 
 
 class ProcessLimits(Parameters):
@@ -177,7 +177,7 @@ class ProcessScenario(ScenarioFile):
         description="what carries messages; packet for causal, abstract for the others, wired for all",
     )
     detector: DetectorParameters | None = Field(
-        default=DetectorParameters(), description="the failure detector of each process; null: nobody learns of crashes"
+        default=DetectorParameters(), description="the failure detector of each process; null: none learns of crashes"
     )
     faults: tuple[Crash, ...] = Field(
         default=(), max_length=100_000, description="which processes crash when, each once and for ever"
@@ -255,7 +255,7 @@ class ProcessScenario(ScenarioFile):
         if self.random_faults is not None:
             free = n - len({*named["faults"], *named["random_faults.spared"]})
             if self.random_faults.count > free:
-                yield "random_faults.count", f"expected at most {free}: so many processes may crash, and do not already"
+                yield "random_faults.count", f"expected at most {free}, the number of processes still free to crash"
         if self.workload.sources is not None and self.workload.sources > n:
             yield "workload.sources", f"expected at most {n}, as many as there are processes"
         if isinstance(protocol, DisjointPaths) and n & (n - 1):
@@ -286,7 +286,7 @@ class ProcessScenario(ScenarioFile):
         if detector is None:
             return
         if isinstance(network, PacketNetwork):
-            yield "detector", "has no effect on the packet network, where nobody crashes: expected null"
+            yield "detector", "has no effect on the packet network, where no process crashes: expected null"
         elif detector.mode == "perfect" and ns(detector.timeout) <= ns(least := round_trip(network, self.processes)):
             what = f"a test and its answer take {least:g} on this network"
             yield (
@@ -316,7 +316,7 @@ class ProcessScenario(ScenarioFile):
         return self.processes if self.workload.sources is None else self.workload.sources
 
     def estimated_messages(self) -> int:
-        """Of the protocol, and as many again where they are answered."""
+        """The messages of the protocol, and as many again where they are answered."""
         copies = self.processes.bit_length() if isinstance(self.protocol, DisjointPaths) else 2
         again = self.processes if self.crashes and self.protocol.delivers == "agreement" else 1
         return self._sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)
@@ -342,7 +342,7 @@ class ProcessScenario(ScenarioFile):
 
     def _span(self, detector: DetectorParameters) -> float:
         """About how long it takes until all is done: the last that is planned, a round of the detector where
-        somebody crashes, a tree.
+        a process crashes, a tree.
         """
         instants, drawn = self.workload.instants, self.random_faults
         last = instants.typical * (self.workload.messages if isinstance(instants, Exponential) else 1)

@@ -1,4 +1,4 @@
-"""What a scenario says of programs that are its nodes: commands, and what nobody can ask them without running them.
+"""The keys of a scenario for programs as nodes: commands, and what is unknown without running them.
 
 Model     one command for each role. Words that are files next to the scenario go where the scenario goes
 Units     seconds, as the names say
@@ -41,7 +41,7 @@ CommandLine = Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000)]
 
 
 def _for_both(value: Any) -> Any:
-    """One command stands for hosts and stations."""
+    """Read one command as that of hosts and stations."""
     if isinstance(value, (list, tuple)):
         return {"host": value, "station": value}
     if value is None or isinstance(value, (str, int, float)):
@@ -92,10 +92,10 @@ def _warnings(command: tuple[str, ...], key: str, folder: Path) -> Iterator[str]
         if (why := _not_executable(own)) is not None:
             yield f"{key}.0: {first}: {why}"
     elif shutil.which(first) is None:
-        yield f"{key}.0: there is no program {cut(first, 200)} next to the scenario or on the PATH"
+        yield f"{key}.0: program {cut(first, 200)} not found next to the scenario or on the PATH"
     for place, word in enumerate(others, 1):
         if word.lower().endswith(OF_PROGRAMS) and not word.startswith("-") and not is_file(folder / word):
-            yield f"{key}.{place}: there is no file {cut(word, 200)} next to the scenario"
+            yield f"{key}.{place}: file {cut(word, 200)} not found next to the scenario"
 
 
 def why_not_started(program: Path) -> str:
@@ -106,7 +106,7 @@ def why_not_started(program: Path) -> str:
 
 
 def _not_executable(program: Path) -> str | None:
-    """Of a file that is there: what it lacks."""
+    """What a file that is there lacks."""
     if os.access(program, os.X_OK):
         return None
     what = RUN_BY.get(program.suffix)
@@ -115,7 +115,7 @@ def _not_executable(program: Path) -> str | None:
 
 
 class Program(Parameters):
-    """What scenarios of both kinds say of programs."""
+    """The keys for programs that scenarios of both kinds have."""
 
     name: Literal["program"] = "program"
     settings: dict[str, Any] = Field(default={}, description="values that programs receive at their start")

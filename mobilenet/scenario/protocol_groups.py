@@ -1,7 +1,7 @@
 """The group `protocol` of a scenario: one model for each protocol of the catalogue, and one for a plug-in.
 
-Model     a protocol's own parameters and its name; where it needs connections, those of TCP beside them. What the
-          protocol declares (promises, needs, buffers) is told by `declaration_of`, and no code of a plug-in is run
+Model     a protocol's own parameters and its name; where it needs connections, those of TCP as well. What the
+          protocol declares (promises, needs, buffers) is returned by `declaration_of`, without running a plug-in's code
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/scenarios.md
 """
@@ -44,18 +44,18 @@ def _group(declaration: type[Declaration]) -> Any:
 
 GROUPS = {declaration.name: _group(declaration) for declaration in CATALOGUE}
 DECLARATIONS = {declaration.name: declaration for declaration in CATALOGUE}
-globals().update({group.__name__: group for group in GROUPS.values()})  # where they say that they are
+globals().update({group.__name__: group for group in GROUPS.values()})  # where their module names say
 
 
 class OwnBuffers(Parameters):
-    """What is measured of the parties of a protocol of one's own, as their classes name it in BUFFERS."""
+    """What is measured of the parties of a custom protocol, as their classes name it in BUFFERS."""
 
     hosts: tuple[str, ...] = Field(default=(), max_length=100, description="of each host")
     stations: tuple[str, ...] = Field(default=(), max_length=100, description="of each station")
 
 
 class OwnProtocol(Parameters):
-    """A protocol of one's own; the name is not needed where class is given."""
+    """A custom protocol; the name is not needed where class is given."""
 
     model_config = ConfigDict(serialize_by_alias=True)
     name: Literal["own"] = "own"
@@ -98,9 +98,9 @@ class OwnProtocol(Parameters):
 
 
 class OwnProgram(Program):
-    """Programs of one's own, in any language; the name is not needed where command is given."""
+    """Custom programs, in any language; the name is not needed where command is given."""
 
-    command: CommandsOfHosts = Field(description="command of hosts and stations; one list of words stands for both")
+    command: CommandsOfHosts = Field(description="command of hosts and stations; one list of words is for both")
     promises: Promise = Field(
         default="causal", description="what the verifier judges, see docs/verdicts-and-metrics.md"
     )
@@ -129,7 +129,7 @@ class OwnOverConnections(OwnDeclaration):
 
 
 def declaration_of(protocol: Any) -> type[Declaration]:
-    """Of the group `protocol` of a scenario; of a plug-in what can be told without its code."""
+    """The declaration for the group `protocol` of a scenario; of a plug-in what is known without its code."""
     if isinstance(protocol, (OwnProgram, Datagrams)):
         return OwnDeclaration
     if isinstance(protocol, OwnProtocol):

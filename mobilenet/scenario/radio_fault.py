@@ -1,10 +1,10 @@
-"""Which key of a radio that reaches too far, or not far enough, is at fault.
+"""Find the key at fault of a radio that reaches too far, or not far enough.
 
-Model     reach: how far a preamble is detected where the path loss is all. Each key is put back to its default alone.
-          At fault is the first that mends the reach (below 3 km, or no longer narrow): the power, the preamble's keys,
-          the numbers of the path loss, its model; if none does, the one that changes the link there the most. Nothing
-          is computed beyond 3 km, so the reach there comes from the formula, up to FARTHEST_SHOWN_M. Of a radio that
-          reaches too near, a value is advised if it alone carries preambles as far as USUAL_M
+Model     reach: how far a preamble is detected where the path loss is all. Each key by itself is put back to its
+          default. At fault is the first that fixes the reach (below 3 km, or no longer narrow): the power, the
+          preamble's keys, the numbers of the path loss, its model; if none does, the one that changes the link there
+          the most. Nothing is computed beyond 3 km, so the reach there comes from the formula, up to FARTHEST_SHOWN_M.
+          Of a radio that reaches too near, a value is advised if it by itself carries preambles as far as USUAL_M
 Units     metres, dB, dBm
 Source    ours: docs/models/sinr.md
 """
@@ -35,7 +35,7 @@ NUMBERS = ("path_loss.exponent", "path_loss.reference_loss_db")
 
 
 class _Sender(NamedTuple):
-    """Who is heard too far: `stations` are among both ends."""
+    """A node that is heard too far: `stations` are among both ends."""
 
     key: str
     tx_dbm: float
@@ -67,7 +67,7 @@ def too_far(wireless: WirelessParameters) -> tuple[str, str] | None:
 
 
 def _at_fault(shares_db: dict[str, float], needed_db: float) -> str:
-    """`shares_db`: what the default of each key would mend."""
+    """`shares_db`: what the default of each key would fix."""
     enough = [path for path, share_db in shares_db.items() if share_db > needed_db]
     kind = _kind(enough[0]) if enough else ""
     return max((each for each in enough or shares_db if _kind(each) == kind or not kind), key=shares_db.__getitem__)

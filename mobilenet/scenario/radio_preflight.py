@@ -1,6 +1,6 @@
-"""What only shows when the radio's keys are seen together: who would hear nobody, and who would be heard too far.
+"""Check the radio's keys together: nodes that would hear none, or be heard too far.
 
-Model     distances on average: path loss alone. A rate's reach is where half of the frames with a broadcast's payload
+Model     distances on average: path loss only. A rate's reach is where half of the frames with a broadcast's payload
           survive the noise
 Units     metres, Mb/s
 Source    ours: docs/models/sinr.md
@@ -38,7 +38,7 @@ def objections(
         other = next(key for key in STRANGE_HYSTERESIS.values() if key != strange)
         yield (
             f"hosts.attachment.{strange}",
-            f"has no meaning with wireless.model: {wireless.model}; say {other}, and null here or nothing",
+            f"has no meaning with wireless.model: {wireless.model}; set {other}, and null here or nothing",
         )
     if wireless.model == "sinr" and (fault := too_far(wireless)):
         yield fault

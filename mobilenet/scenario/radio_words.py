@@ -28,7 +28,7 @@ MOST_LEVELS = 6
 
 
 def radio_of_run(folder: Path) -> str | None:
-    """Of a run directory; None for one without a radio, or whose scenario cannot be read."""
+    """The radio of a run directory; None for one without a radio, or whose scenario cannot be read."""
     try:
         scenario = recorded(folder / "scenario.yaml")
     except ScenarioError:
@@ -39,7 +39,7 @@ def radio_of_run(folder: Path) -> str | None:
 
 
 def radio_of_study(directory: Path) -> str | None:
-    """Of a study's directory, as far as its configurations can be read; None if none of them has a radio."""
+    """The radios of a study's directory, as far as its configurations can be read; None if none of them has a radio."""
     radios: list[dict[str, Any]] = []
     words = ""
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):

@@ -1,6 +1,6 @@
-"""What the places of a scenario mean to its radio: who is served where, and what links lose.
+"""Apply the radio to the places of a scenario: service at each place, and losses of links.
 
-Model     unit_disk: distances decide. sinr: the mean power that arrives does, and whoever asks for a link's loss asks
+Model     unit_disk: distances decide. sinr: the mean power that arrives does, and every query of a link's loss uses
           the same budget
 Errors    ScenarioError for a file of obstacles that cannot be used
 Source    ours: docs/models/world.md, docs/models/sinr.md

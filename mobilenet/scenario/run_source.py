@@ -1,7 +1,7 @@
-"""What scenario.yaml in a run directory says: a scenario, or a schedule of the swarm's adversary.
+"""Read scenario.yaml of a run directory: a scenario, or a schedule of the swarm's adversary.
 
-Model     a schedule is drawn from its seed and flavour, so these repeat it; the rest is told for readers, and for the
-          verifier, which derives from it what the run promises. `network: adversary` is what tells it from a scenario
+Model     a schedule is drawn from its seed and flavour, so these repeat it; the rest is for readers, and for the
+          verifier, which derives from it what the run promises. `network: adversary` distinguishes it from a scenario
 Units     seconds, nanoseconds, probabilities, as the names say
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/run-directory.md, docs/validation/trust.md
@@ -56,7 +56,7 @@ class AdversarySchedule(Parameters):
 
 
 def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
-    """What a run was, read as strictly as what it was made from."""
+    """Read what a run was made from, as strictly as a scenario."""
     root = read(path)
     kind = class_for(root.value)
     if kind is Scenario and isinstance(root.value, dict) and "network" in root.value:

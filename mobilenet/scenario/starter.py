@@ -1,4 +1,4 @@
-"""A scenario to begin with, for tracks that somebody brings.
+"""A scenario to begin with, for a user's tracks.
 
 Model     as long as the tracks last, at most LONGEST_S; without sites, cells side by side over where the hosts are
 Errors    ScenarioError where that would be too many cells

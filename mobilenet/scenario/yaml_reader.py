@@ -1,6 +1,6 @@
 """YAML, strictly: a small and unsurprising part of version 1.2.
 
-Model     mappings, lists and scalars of the 1.2 core schema; every value remembers the line it stands in.
+Model     mappings, lists and scalars of the 1.2 core schema; every value remembers its line.
           Refused: duplicate keys, anchors, aliases, merge keys, tags, several documents, depth above 20, files
           above 1 MB, NaN and infinity, and whatever YAML 1.1 reads differently: yes, on, 010, 12:30:45, 1_000
 Units     none
@@ -47,7 +47,7 @@ SURPRISES = (
     (re.compile(r"[-+]?[0-9][0-9_]*_[0-9_.]*([eE][-+]?[0-9]+)?"),
     "write a number without underscores, or put it in quotes"),
     (re.compile(r"[-+]?\.(inf|nan)|[-+]?(inf|nan|infinity)", re.IGNORECASE), "expected a finite number"),
-    (re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"), "there are no dates here; put it in quotes"),
+    (re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"), "dates are not supported; put it in quotes"),
 )  # fmt: skip
 
 
@@ -139,10 +139,10 @@ class _Reader:
                 continue
             if event.anchor:
                 raise self._refuse(
-                    event, f"anchor &{event.anchor}: there are no references here, write each value itself"
+                    event, f"anchor &{event.anchor}: references are not supported, write each value itself"
                 )
             if event.tag:
-                raise self._refuse(event, f"tag {event.tag}: there are no tags here")
+                raise self._refuse(event, f"tag {event.tag}: tags are not supported")
             parent = open_nodes[-1] if open_nodes else None
             if parent is not None and isinstance(parent.value, dict) and keys[-1] is None:
                 keys[-1] = (self._key(event, parent.value), event)

@@ -48,7 +48,7 @@ def read(path: Path, lonlat: bool | None) -> Recorded:
             if len(choices) > 1 and not fields[who].strip():
                 filled = [choice for choice in choices if fields[choice[0]].strip()]
                 if not filled:
-                    continue  # a moment at which nobody was there
+                    continue  # a moment without any host
                 who, a, b = filled[0]
             text = fields[time]
             if dates is None:
@@ -80,11 +80,11 @@ def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int,
         rows.number(line, time, "t", fields[time])
     for column in (a, b):
         rows.number(line, column, rows.titles[column], fields[column])
-    raise AssertionError("one of them was no number")
+    raise AssertionError("one of them was not a number")
 
 
 def says_lonlat(head: str) -> bool:
-    """By the titles alone."""
+    """Only by the titles."""
     try:
         return _lonlat(Table("", iter(head.splitlines(keepends=True)[:1])))
     except (ScenarioError, csv.Error):

@@ -2,7 +2,7 @@
 
 Model     each <trk> is a host, called by its <name>; its segments are one track with gaps. Waypoints and routes have
           no times, and are passed over. Times count from the earliest one in the file
-Units     degrees; ISO 8601 dates, UTC where they say nothing
+Units     degrees; ISO 8601 dates, UTC by default
 Errors    ScenarioError, see xml.py
 Source    GPX 1.1 (topografix.com/GPX/1/1), and 1.0, whose tracks are the same
 """
@@ -92,9 +92,9 @@ def seconds(text: str) -> float:
 
 
 def no_date(text: str) -> str:
-    """What to say of a text that seconds() does not take."""
+    """The error message for a text that seconds() does not take."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        return f"{short(text)} is no date, expected one as in 2024-05-01T08:00:00Z"
+        return f"{short(text)} is not a date, expected one as in 2024-05-01T08:00:00Z"
     return f"{short(text)} is not within the years 1 to 9999 in UTC"

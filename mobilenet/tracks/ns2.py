@@ -1,6 +1,6 @@
 """ns-2 movement, as `setdest` and many other programs write it: Tcl commands that send nodes somewhere.
 
-Model     `$node_(0) set X_ 150.0` says where a node begins, at 0 s; `$ns_ at 2.0 "$node_(0) setdest 250.0 90.0 1.5"`
+Model     `$node_(0) set X_ 150.0` is where a node begins, at 0 s; `$ns_ at 2.0 "$node_(0) setdest 250.0 90.0 1.5"`
           sends it straight to (250, 90) at 1.5 m/s from wherever it is at 2 s, and it stands there until it is sent
           elsewhere. Nodes are there from the beginning to the end. Heights, comments and other Tcl commands that are
           not about where nodes are do nothing
@@ -80,7 +80,7 @@ def _walk(sink: Sink, name: str, node: _Node) -> None:
             raise sink.error(
                 line,
                 1,
-                f"{axis.lower()}: nothing says where node {short(name)} begins; expected $node_({name[:20]}) set"
+                f"{axis.lower()}: the first place of node {short(name)} is missing; expected $node_({name[:20]}) set"
                 f" {axis}_ ...",
             )
     (x, line), (y, _) = node.begins["X"], node.begins["Y"]

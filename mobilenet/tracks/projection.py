@@ -6,7 +6,7 @@ Model     the plane touches the ellipsoid WGS84 at the origin, x to the east and
           in 300 m up to 50 km from the origin, 0.01 % at 90 km, 1.2 % at 1000 km, which is as far as tracks may be
 Units     degrees, metres
 Shapes    float64 arrays of one length
-Errors    none; who calls has checked that longitudes and latitudes are some
+Errors    none; the caller has checked longitudes and latitudes
 Source    WGS84; EPSG Guidance Note 7-2, 4.1.2 (geocentric to topocentric)
 """
 
@@ -67,7 +67,7 @@ def to_earth(x: ArrayLike, y: ArrayLike, origin: Origin) -> tuple[Floats, Floats
 
 
 def centre(lon: Floats, lat: Floats) -> Origin:
-    """The middle of some places, in millionths of a degree: the same for the same places, whoever computes it."""
+    """The middle of some places, in millionths of a degree: the same for the same places, on every machine."""
     middles = [round(float((v.min() + v.max()) / 2), 6) for v in (lon, lat)]
     return Origin(lon=middles[0], lat=middles[1])
 

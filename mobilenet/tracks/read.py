@@ -1,6 +1,6 @@
 """Tracks of any format, known by what is in the file.
 
-Model     XML by its first element, ns-2 and BonnMotion by their first line that says something, everything else is a
+Model     XML by its first element, ns-2 and BonnMotion by their first line with content, everything else is a
           table
 Errors    ScenarioError, one line
 Source    ours: docs/guide/tracks.md

@@ -2,7 +2,7 @@
 
 Model     a reader hands sample after sample to a Sink, in the file's order; when it has ended they are checked, and
           sorted by host. Nothing is kept as an object of Python's, so a sample takes 40 bytes. Times of day (beyond
-          1e9 s, or dates) count from the earliest one. `waypoints`: the format itself says that one goes straight
+          1e9 s, or dates) count from the earliest one. `waypoints`: by the format itself a host goes straight
           from each to the next, however far that is, and stands at the last one for ever
 Units     seconds; metres, or degrees until they are put on the plane
 Shapes    host int32, t_s, x, y float64, line and column int32, all (n,), sorted by host, then time;
@@ -39,7 +39,7 @@ MOST_PLACES = 2**31 - 1
 ACROSS = "tracks across the line of 180 degrees are not read"
 
 Ints = NDArray[np.int32]
-Check = tuple[Any, str, Callable[[int], str]]  # which rows are wrong, the name of the value, what to say
+Check = tuple[Any, str, Callable[[int], str]]  # which rows are wrong, the name of the value, the message
 
 
 class Sink:
@@ -93,7 +93,7 @@ class Sink:
         )
         begins_s = float(t_s.min()) if np.isfinite(t_s).all() else 0.0
         if begins_s >= LATEST_EPOCH_S:
-            begins_s = 0.0  # neither a time of the run nor of a day: refused with what the file says
+            begins_s = 0.0  # neither a time of the run nor of a day: refused as the file has it
         if dates or begins_s > EPOCH_S:
             t_s = np.round(t_s - begins_s, 6)
         else:
@@ -163,7 +163,7 @@ class Recorded:
     def _wrong_times(self) -> Iterator[Check]:
         t_s = self.t_s
         told_s = t_s + self.begins_s if self.begins_s else t_s  # as the file has it
-        yield ~np.isfinite(t_s), "t", lambda i: f"{short(f'{t_s[i]:g}')} is no finite number"
+        yield ~np.isfinite(t_s), "t", lambda i: f"{short(f'{t_s[i]:g}')} is not a finite number"
         yield (
             (told_s >= LATEST_EPOCH_S) & (told_s < LATEST_EPOCH_S * 1000.0 ** len(OTHER_UNITS)),
             "t",
@@ -203,7 +203,7 @@ class Recorded:
                 "lon",
                 lambda i: f"{self.x[i]:.10g}, and {self.x[first]:.10g} in line {self.line[first]}: {ACROSS}",
             ),
-            (np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: beyond 85 degrees there is no map"),
+            (np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: maps end at 85 degrees"),
         )
         return centre(self.x, self.y)
 
@@ -212,7 +212,7 @@ class Recorded:
             return self
         if origin is None:
             raise ScenarioError(
-                f"{self.file}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected"
+                f"{self.file}: longitudes and latitudes, but the plane's (0, 0) is not given; expected"
                 " origin: {lon, lat}"
             )
         x, y = to_plane(self.x, self.y, origin)
@@ -246,7 +246,7 @@ def _in_other_units(told: float) -> str:
 
 
 def _infinite(values: Floats, i: int) -> str:
-    return f"{short(f'{values[i]:g}')} is no finite number"
+    return f"{short(f'{values[i]:g}')} is not a finite number"
 
 
 def _far(values: Floats, most: float, i: int) -> str:

@@ -68,7 +68,7 @@ class Sites(NamedTuple):
             return self.a, self.b
         if origin is None:
             raise ScenarioError(
-                f"{self.file}: longitudes and latitudes, and nothing says where the plane's (0, 0) lies; expected"
+                f"{self.file}: longitudes and latitudes, but the plane's (0, 0) is not given; expected"
                 " origin: {lon, lat}"
             )
         x, y = to_plane(self.a, self.b, origin)
@@ -108,7 +108,7 @@ def read_sites(path: Path) -> Sites:
                 continue
             if place in places:
                 raise rows.error(
-                    line, a, rows.titles[a], f"a station stands there already, see line {lines[places[place]]}"
+                    line, a, rows.titles[a], f"a station is there already, see line {lines[places[place]]}"
                 )
             name = "-".join(fields[column].strip() for column in parts)
             if name and name in called_so:
@@ -125,7 +125,7 @@ def read_sites(path: Path) -> Sites:
             lines.append(line)
             if len(names) > MOST_STATIONS:
                 raise ScenarioError(
-                    f"{called(path)}:{line}: more than {MOST_STATIONS} stations; expected those of the area alone"
+                    f"{called(path)}:{line}: more than {MOST_STATIONS} stations; expected only those of the area"
                 )
     if not names:
         raise ScenarioError(f"{called(path)}: no station in it")

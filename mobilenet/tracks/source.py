@@ -35,7 +35,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             with gzip.GzipFile(fileobj=plain) as unpacked:
                 yield unpacked  # type: ignore[misc]
     except FileNotFoundError:
-        raise ScenarioError(f"{called(path)}: there is no such file") from None
+        raise ScenarioError(f"{called(path)}: file not found") from None
     except EOFError:
         raise ScenarioError(f"{called(path)}: packed by gzip, and cut off: its end is missing") from None
     except (gzip.BadGzipFile, zlib.error):

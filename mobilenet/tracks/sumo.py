@@ -2,7 +2,7 @@
 
 Model     <fcd-export><timestep time="1.00"><vehicle id="v0" x="5.10" y="498.35" speed="13.9" .../><person
           .../></timestep>... Containers and everything else inside a timestep are passed over. With --fcd-output.geo
-          x and y are longitude and latitude, which is only told in a comment (SUMO's options) before the first element
+          x and y are longitude and latitude, which only a comment states (SUMO's options) before the first element
 Units     seconds (or h:m:s, with --human-readable-time), metres or degrees
 Errors    ScenarioError, see xml.py
 Source    Eclipse SUMO, Simulation/Output/FCDOutput and data/xsd/fcd_file.xsd (1.8 to 1.24)
@@ -48,7 +48,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
             text = attributes.get("time", "")
             time_s = _clock(text) if ":" in text else _number(xml, name, "time", attributes.get("time"))
             if time_s is None:
-                raise xml.error(f"time: {text[:40]!r} is no time, expected seconds or h:m:s")
+                raise xml.error(f"time: {text[:40]!r} is not a time, expected seconds or h:m:s")
         elif name in WHO:
             raise xml.error(f'<{name}> outside of <timestep time="...">')
         elif len(xml.open) == 1 and name != "fcd-export":

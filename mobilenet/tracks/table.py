@@ -2,7 +2,7 @@
 
 Model     the first line names the columns, in any order and case; more columns than needed do no harm. They are
           separated by commas, semicolons or tabs, whichever the first line has most of
-Units     as the columns' names say; metres and seconds where they say nothing
+Units     as the columns' names say; metres and seconds by default
 Errors    ScenarioError, `tracks.csv:17:3: ...` for line 17, third column
 Source    RFC 4180, UTF-8
 """
@@ -46,7 +46,7 @@ class Table:
         if len(places) > 1:
             first, second = places[:2]
             raise ScenarioError(
-                f"{self.file}:1:{second + 1}: {short(self.titles[second])} says the same as column {first + 1},"
+                f"{self.file}:1:{second + 1}: {short(self.titles[second])} means the same as column {first + 1},"
                 f" {short(self.titles[first])}"
             )
         return places[0] if places else None
@@ -89,7 +89,7 @@ class Table:
         except ValueError:
             raise self.error(line, column, name, no_number(text)) from None
         if not math.isfinite(value):
-            raise self.error(line, column, name, f"{short(text)} is no finite number")
+            raise self.error(line, column, name, f"{short(text)} is not a finite number")
         return value
 
     def broken(self, error: csv.Error) -> ScenarioError:
@@ -99,12 +99,12 @@ class Table:
 
 
 def _broken(file: str, line: int, error: csv.Error) -> ScenarioError:
-    what = "lines end with CR alone; expected LF, or CR and LF" if "new-line character" in str(error) else error
+    what = "lines end with CR only; expected LF, or CR and LF" if "new-line character" in str(error) else error
     return ScenarioError(f"{file}:{line}: {what}")
 
 
 def as_number(text: str) -> float:
-    """As float() reads it, except for 1_0, which is 10 to Python and to nobody else; ValueError for what is no
+    """Read as float() does, except for 1_0, which is 10 only to Python; ValueError for what is not a
     number.
     """
     if "_" in text:
@@ -113,14 +113,14 @@ def as_number(text: str) -> float:
 
 
 def no_number(text: str) -> str:
-    """What to say of a text that as_number() does not take."""
+    """The error message for a text that as_number() does not take."""
     if not text.strip():
         return "empty, expected a number"
     try:
         as_number(text.replace(",", "."))
     except ValueError:
-        return f"{short(text)} is no number"
-    return f"{short(text)} is no number; write it with a point"
+        return f"{short(text)} is not a number"
+    return f"{short(text)} is not a number; write it with a point"
 
 
 @contextmanager

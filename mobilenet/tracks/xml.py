@@ -1,4 +1,4 @@
-"""XML, piece by piece and suspiciously: what an element is told of is handled and forgotten.
+"""Read XML piece by piece and with suspicion: each element is handled and forgotten.
 
 Model     64 kB at a time. Refused: a document type (and with it entities that grow), more than DEEPEST levels, an
           element or a text that does not end within LONGEST bytes
@@ -67,7 +67,7 @@ class Xml:
             where = f"{self.file}:{error.lineno}:{error.offset + 1}"
             inside = f", inside <{self.open[-1][:40]}>" if self.open else ""
             raise ScenarioError(f"{where}: not XML: {expat.errors.messages[error.code]}{inside}") from None
-        except (ValueError, LookupError) as error:  # an encoding that nobody knows
+        except (ValueError, LookupError) as error:  # an unknown encoding
             raise ScenarioError(f"{self.file}: not XML that can be read: {error}; expected UTF-8") from None
 
     def _on_start(self, name: str, attributes: Attributes) -> None:

@@ -1,9 +1,9 @@
-"""Which station a host talks to.
+"""Decide which station a host talks to.
 
 Model     geometric, without beacons: the nearest station within range; a host keeps its station while that is in
           range and no other one is nearer by at least the hysteresis. While it walks, a host may judge by a place
-          with an error, drawn anew on each tick: near the middle between two stations it then goes back and forth, as
-          real ones do. Who stands knows where it is. The error belongs to the host and the tick, whoever else walks
+          with an error, drawn again on each tick: near the middle between two stations it then goes back and forth, as
+          real ones do. A stationary host knows where it is. The error belongs to the host and the tick only
 Units     metres
 Shapes    stations float64 (m, 2); hosts float64 (n, 2); cells int64 (n,), -1 where there is none
 Errors    none
@@ -19,7 +19,7 @@ from pydantic import Field
 from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters
 
-DENSE = 64  # up to so many stations all distances are computed; beyond, a tree is asked
+DENSE = 64  # up to this number of stations all distances are computed; beyond, a tree is used
 
 
 class AttachmentParameters(Parameters):
@@ -96,14 +96,14 @@ class Attachment:
             to_current, current_squared = distances[rows, current], squares[rows, current]
             to_second = np.partition(distances, 1)[:, 1] if len(self._stations) > 1 else np.inf
         else:
-            # Which of several equally near stations is found depends on how one asks, so it is asked for alone.
-            # Where none is in range it is number m, of no meaning.
+            # Which of several equally near stations is found depends on the query, so it is asked for by itself.
+            # Where none is in range it is number m, which has no meaning.
             _, nearest = self._tree.query(xy, distance_upper_bound=np.nextafter(self._range, np.inf))
             to_nearest, to_second = self._tree.query(xy, 2)[0].T
             nearest_squared = self._squares(xy, np.minimum(nearest, len(self._stations) - 1))
             current_squared = self._squares(xy, current)
             to_current = np.sqrt(current_squared)
-        range2 = self._range * self._range  # as the medium has it: who is attached is heard at the place looked at
+        range2 = self._range * self._range  # as the medium has it: an attached host is heard at this place
         keeps = (current >= 0) & (current_squared <= range2) & (to_current - to_nearest < self._hysteresis)
         cells = np.where(keeps, current, np.where(nearest_squared <= range2, nearest, -1))
         # No distance changes by more than the host walks, so no difference of two by more than twice that.

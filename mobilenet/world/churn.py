@@ -1,7 +1,7 @@
 """When hosts join and leave while the run goes on.
 
 Model     at random: a member leaves after an exponential time and comes back after an exponential time; some are
-          not members at the beginning. Or a list, which says all there is for the hosts in it; a host whose first
+          not members at the beginning. Or a list, which is complete for the hosts in it; a host whose first
           entry is `join` is not a member at the beginning. Nothing changes after the run's active part.
           Hosts from imported tracks join and leave with their tracks, and these changes come on top.
 Units     seconds in parameters, integer nanoseconds in changes
@@ -93,7 +93,7 @@ def changes(parameters: ChurnParameters | None, seed: int, hosts: int, end_ns: i
 
 
 def _random(parameters: ChurnParameters, stream: Stream, host: int, end_ns: int) -> list[Change]:
-    """Up to the first change after the end, which tells what state the host starts in."""
+    """Return the changes up to the first after the end, which gives the host's initial state."""
     member = stream.random() < parameters.initial_fraction
     found: list[Change] = []
     at_ns = 0

@@ -1,9 +1,9 @@
 """When hosts crash, and for how long.
 
 Model     `paper`: one host of a given station's cell at regular moments, each outage longer than the one before;
-          who it is, is decided when the moment has come, by the outage's draw among those attached there.
+          the host is chosen when the moment has come, by the outage's draw among those attached there.
           `explicit`: a list. `random`: each host crashes after an exponential time up, for an exponential time.
-          Nobody crashes after the end of the run's active part; outages may last beyond it.
+          No host crashes after the end of the run's active part; outages may last beyond it.
 Units     seconds in parameters, integer nanoseconds in outages
 Errors    none here
 Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
@@ -45,7 +45,7 @@ class PaperFaults(Parameters):
 class Fault(Parameters):
     """One host's outage."""
 
-    host: HostName = Field(description="who crashes")
+    host: HostName = Field(description="the host that crashes")
     at_s: float = Field(ge=0, le=1e6, description="when it crashes")
     duration_s: float = Field(gt=0, le=1e6, description="how long it is down")
 

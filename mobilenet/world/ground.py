@@ -5,7 +5,7 @@ Model     a polygon, or several; points are drawn from it uniformly: from the bo
           polygon is drawn by its area first, and the box is that of the polygon. Two points that see each other lie in
           the same polygon
 Units     metres
-Errors    ScenarioError where it is so thin that nobody can be placed
+Errors    ScenarioError where it is too thin to place a host
 Source    ours: docs/models/world.md
 """
 

@@ -1,7 +1,7 @@
 """What tracks are like, and what cells would see of them, before anything is simulated.
 
 Model     a host is there from one sample to the next, unless a gap lies between: for a span of time each, of no
-          length for a sample alone. Host time is the length of all spans, and the picture draws the same ones. For
+          length for a single sample. Host time is the length of all spans, and the picture draws the same ones. For
           cells hosts are looked at every step_s (1 s, more where that would be more than MOST_LOOKS), straight
           between two samples, within spans. A handoff is expected where a host's cell by the rule of attachment.py, or
           by that of the scenario that is given, is not the last one it had, also after a time out of reach. What joins,
@@ -30,7 +30,7 @@ MOST_LOOKS = 4_000_000
 JUMP_MPS = 70.0  # 250 km/h
 LONG_GAP_S = 10.0
 LONGEST_GAP_S = 1e6  # all that max_gap_s may be
-LEAST_S = float(Tracks.model_fields["leave_before_end_s"].default)  # whoever is there for no longer is no host of a run
+LEAST_S = float(Tracks.model_fields["leave_before_end_s"].default)  # a host there for no longer is not part of a run
 
 
 class Finding(NamedTuple):
@@ -46,7 +46,7 @@ class Cells:
     stations_m: NDArray[np.float64]
     range_m: float
     moments_s: Floats
-    # host seconds that the looks at each of these moments stand for: until the next look, or the end of the span
+    # host seconds that the looks at each of these moments represent: until the next look, or the end of the span
     looked_s: Floats
     covered_s: Floats  # of them in reach of a station
     handoffs_m: NDArray[np.float64]  # (n, 2): where they are expected
@@ -98,11 +98,11 @@ class Inspection:
         return float((self.recorded.t_s[first[1:] - 1] - self.recorded.t_s[first[:-1]]).max())
 
     def window_s(self, most_s: float) -> tuple[float, float] | None:
-        """When a run of at most most_s has somebody for more than LEAST_S, as early as can be; None: never."""
+        """The earliest time at which a run of at most most_s has a host for more than LEAST_S; None: never."""
         t_s, first = self.recorded.t_s, self.recorded.first
         begins_s, ends_s = t_s[first[:-1]], t_s[first[1:] - 1]
         since_s, until_s = float(begins_s.min()), float(ends_s.max())
-        if self.recorded.waypoints:  # whoever is at the last one stands there
+        if self.recorded.waypoints:  # a host at the last one stays there
             return since_s, until_s if until_s - since_s > LEAST_S else since_s + most_s
         if (np.minimum(ends_s, since_s + most_s) - begins_s > LEAST_S).any():
             return since_s, until_s
@@ -124,7 +124,7 @@ class Attached(NamedTuple):
 
 
 def nearest(stations_m: NDArray[np.float64], range_m: float) -> Attached:
-    """The rule of a scenario that says nothing of it."""
+    """The rule of a scenario that does not set it."""
     hysteresis_m = AttachmentParameters().nearer_m
     words = f"the nearest station with {hysteresis_m:g} m of hysteresis"
     return Attached(Attachment(stations_m, range_m, hysteresis_m), words)
@@ -249,7 +249,7 @@ def _cells(
 
 
 def _looks(recorded: Recorded, long: Any, step_s: float) -> tuple[Any, Any, Any, Any]:
-    """(tick, host, place, seconds for which it stands) of all looks, sorted by tick."""
+    """(tick, host, place, seconds that it represents) of all looks, sorted by tick."""
     ticks, hosts, places, lasting = [], [], [], []
     bounds = recorded.first.tolist()
     for number, (a, b) in enumerate(pairwise(bounds)):

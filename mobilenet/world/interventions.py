@@ -1,9 +1,10 @@
-"""What somebody does to a run at a given time: by hand, in a scenario that is written down.
+"""Interventions in a run at given times: by hand, or written in a scenario.
 
 Model     each takes effect at its time, after everything else that was to happen in that nanosecond; of two at one time
-          the first in the list comes first, and they are not of one host. What cannot be done any more (a crash of who
-          is down) does nothing. A host that was crashed by hand stays down until somebody recovers it, or the active
-          part ends; so does a link that was cut, until somebody mends it, and a station whose radio was switched off
+          the first in the list comes first, and they are not of one host. What cannot be done any more (a crash of a
+          host that is down) does nothing. A host that was crashed by hand stays down until it is recovered by hand, or
+          the active part ends; so does a link that was cut, until it is repaired, and a station whose radio was
+          switched off
 Units     seconds, metres in parameters; integer nanoseconds in times
 Errors    none here
 Source    ours: docs/models/world.md
@@ -113,12 +114,12 @@ def in_order(interventions: Sequence[AnyIntervention]) -> list[AnyIntervention]:
 
 
 def added(interventions: Sequence[AnyIntervention]) -> list[Add]:
-    """The hosts that somebody adds, in the order of their numbers."""
+    """The hosts added by hand, in the order of their numbers."""
     return [one for one in in_order(interventions) if isinstance(one, Add)]
 
 
 def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:
-    """The changes of the workload, in order; from the n-th on, counted from 1, hosts broadcast as its segment says."""
+    """The changes of the workload, in order; from the n-th on, counted from 1, hosts broadcast as in its segment."""
     return [one for one in in_order(interventions) if isinstance(one, Interval)]
 
 

@@ -1,4 +1,4 @@
-"""Where the stations stand.
+"""Place the stations.
 
 Model     a hexagon numbers its centre first, then ring by ring from the east, counter-clockwise;
           a grid goes row by row from the south-west; a list and a file keep their order
@@ -84,7 +84,7 @@ def hexagon(rings: int, spacing_m: float) -> NDArray[np.float64]:
 
 
 def names(layout: Layout, folder: Path) -> list[str] | None:
-    """What a file calls its stations, where it says so."""
+    """The names of stations in a file, if it has them."""
     if not isinstance(layout, FileLayout):
         return None
     found = read_sites(folder / layout.file).names

@@ -1,7 +1,7 @@
-"""Who walks how: the trajectories of all hosts of a scenario.
+"""The trajectories of all hosts of a scenario.
 
 Model     one mobility model for all; each host draws from its own stream ("mobility", its name). A model is a group of
-          parameters with `speed_limit_mps`, which nobody ever exceeds, and `walk(ground)`, which gives for a host's
+          parameters with `speed_limit_mps`, which no host ever exceeds, and `walk(ground)`, which gives for a host's
           stream the legs that it follows. To add one, write such a class and name it in `Mobility`; a plug-in's class
           (`hosts.mobility.class`) is the same, and names nothing
 Units     metres, seconds, integer nanoseconds
@@ -60,7 +60,7 @@ class Static(Parameters):
 
 
 class OwnMobility(ClassInFile):
-    """A mobility model of one's own, in a file next to the scenario; not needed where class is given."""
+    """A custom mobility model, in a file next to the scenario; not needed where class is given."""
 
     model: Literal["own"] = "own"
     speed_limit_mps: float = Field(
@@ -90,7 +90,7 @@ class HostsParameters(Parameters):
     @model_validator(mode="after")
     def _counted_once(self) -> HostsParameters:
         if isinstance(self.mobility, Tracks) and self.count is not None:
-            raise ValueError("count: the tracks tell how many; to take fewer of them, set mobility.max_hosts")
+            raise ValueError("count: the tracks determine it; to take fewer of them, set mobility.max_hosts")
         if not isinstance(self.mobility, Tracks) and self.count is None:
             raise ValueError("count: missing, expected how many hosts there are")
         return self
@@ -98,10 +98,10 @@ class HostsParameters(Parameters):
 
 class Population(NamedTuple):
     trajectories: list[Trajectory]  # of h0, h1, ...
-    speed_limit_mps: float  # nobody is ever faster
+    speed_limit_mps: float  # no host is ever faster
     skipped_tracks: int  # imported ones that were too short to join and leave
     names: dict[str, str]  # h0 -> what an imported file calls it
-    further: Callable[[str], Trajectory]  # of a host of that name that somebody adds
+    further: Callable[[str], Trajectory]  # of a host of that name added by hand
 
 
 def trajectories(
@@ -138,7 +138,7 @@ def trajectories(
 
 
 def _stays(host: str) -> Trajectory:
-    """Of whom no track tells: it stands where it is put."""
+    """The trajectory of a host without a track: it stays where it is put."""
     return Trajectory(lambda: iter((standing(0.0, 0.0),)))
 
 
@@ -151,7 +151,7 @@ def _stand(ground: Ground, stream: Stream) -> Iterator[Leg]:
 
 
 def _unknown(stream: Stream) -> Iterator[Leg]:
-    raise ScenarioError("hosts.mobility.class: its code was not run, so nobody knows where hosts walk")
+    raise ScenarioError("hosts.mobility.class: its code was not run, so the hosts' walks are unknown")
 
 
 def _wrong(mobility: OwnMobility, what: str) -> ScenarioError:
@@ -204,7 +204,7 @@ def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iter
     here: tuple[float, float] | None = None  # where the last leg ended
     for leg in _legs_of(mobility, walk(stream)):
         if not isinstance(leg, Leg):
-            raise _wrong(mobility, f"{_shown(leg)} is no Leg; see between() in mobilenet/world/trajectory.py")
+            raise _wrong(mobility, f"{_shown(leg)} is not a Leg; see between() in mobilenet/world/trajectory.py")
         _require_place(mobility, leg)
         speed_mps = hypot(leg.vx_mps, leg.vy_mps)
         if not speed_mps <= limit_mps * HARDLY_FASTER:

@@ -7,7 +7,7 @@ Model     a host walks straight to a point drawn uniformly from those that it ca
           a pair of points; refused unless they see each other; a speed and a pause; refused again but with
           probability (their duration) / (the longest possible one); then a moment within.
 Units     metres, seconds; integer nanoseconds in legs
-Errors    ScenarioError where the area is so thin that nobody can be placed
+Errors    ScenarioError where the area is too thin to place a host
 Source    Le Boudec, Vojnovic: Perfect simulation and stationarity of a class of mobility models (INFOCOM 2005)
 """
 

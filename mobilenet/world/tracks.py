@@ -1,4 +1,4 @@
-"""Imported movement: who was where when, as other programs write it down.
+"""Imported movement: the places of hosts over time, as other programs record them.
 
 Model     straight at constant speed from sample to sample. Hosts are numbered in the order of their first line.
           One appears at its first sample and leaves shortly before its last one, where it then stands until it is
@@ -135,7 +135,7 @@ def imported(
     found = _some(found, parameters, seed)
     if not found:
         raise ScenarioError(
-            f"{Path(parameters.file).name}: nobody is there for more than {parameters.leave_before_end_s:g} s "
+            f"{Path(parameters.file).name}: no host is there for more than {parameters.leave_before_end_s:g} s "
             f"between {start_s:g} and {window_ends_s:g} s"
         )
     return Imported(list(found.values()), list(found), too_short, fastest_mps)

@@ -1,4 +1,4 @@
-"""What a trajectory is, whoever made it.
+"""Define a trajectory, for all mobility models.
 
 Model     a host follows straight legs at constant speed, from the moment it appears. Legs are made one by one, as
           they are needed, and count the host's own moving time: while a host is crashed its legs wait.
@@ -24,11 +24,11 @@ class Leg(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """Calling `legs` begins anew each time, with the same legs."""
+    """Calling `legs` starts again each time, with the same legs."""
 
     legs: Callable[[], Iterator[Leg]]
     appears_ns: int = 0
-    disappears_ns: int | None = None  # the path ends here; after it the host stands at its end and may go
+    disappears_ns: int | None = None  # the path ends here; after it the host stays at its end and may leave
     leaves_ns: int | None = None  # when the host asks to leave, so as to be out by then
 
 

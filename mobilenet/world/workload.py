@@ -21,7 +21,7 @@ from mobilenet.parameters import HostName, Parameters, number
 class ListedMessage(Parameters):
     """One broadcast."""
 
-    host: HostName = Field(description="who broadcasts")
+    host: HostName = Field(description="the host that broadcasts")
     at_s: float = Field(ge=0, le=1e6, description="when")
 
 

@@ -31,7 +31,7 @@ SCENARIOS: dict[str, tuple[bytes, str]] = {
     "zeros": (b"\0" * 100, "not YAML: a control character"),
     "latin": ("name: Zürich\n".encode("latin-1"), "it.yaml:1: not text in UTF-8"),
     "long": (b"#" * 2_000_000, "more than 1000000"),
-    "no tracks": (TRACKS.replace("streets_tracks", "no_such_tracks").encode(), "there is no file"),
+    "no tracks": (TRACKS.replace("streets_tracks", "no_such_tracks").encode(), "not found next to the scenario"),
 }
 
 

@@ -147,7 +147,7 @@ def test_looking_back_and_going_on_from_there_is_another_branch(window: Window) 
     window.play_to(12)
     page.evaluate(f"{APP}.clock.seek(4)")
     page.until("!document.querySelector('.mn-past').hidden")
-    assert "You look back at 4.00 s; the run stands at 12.00 s" in window.value(
+    assert "You are looking back at 4.00 s; the run is at 12.00 s" in window.value(
         "document.querySelector('.mn-past').textContent"
     )
     window.button("Go on from here")

@@ -210,10 +210,10 @@ def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tm
 
 
 WARNED = {
-    "[sh, nofile.sh]": "protocol.command.1: there is no file nofile.sh next to the scenario",
-    "[no-such-program]": "protocol.command.0: there is no program no-such-program next to the scenario or on the PATH",
+    "[sh, nofile.sh]": "protocol.command.1: file nofile.sh not found next to the scenario",
+    "[no-such-program]": "protocol.command.0: program no-such-program not found next to the scenario or on the PATH",
     "[silent.py]": "protocol.command.0: silent.py: it may not be executed; expected chmod +x",
-    "{host: [python3, silent.py], station: [sh, x.sh]}": "protocol.command.station.1: there is no file x.sh",
+    "{host: [python3, silent.py], station: [sh, x.sh]}": "protocol.command.station.1: file x.sh not found",
 }
 
 
@@ -226,7 +226,7 @@ def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) 
     processes = tmp_path / "processes.yaml"
     processes.write_text("processes: 4\nprotocol: {command: [python3, nofile.py]}\n")
     assert load_scenario(processes).warnings() == [
-        "protocol.command.1: there is no file nofile.py next to the scenario"
+        "protocol.command.1: file nofile.py not found next to the scenario"
     ]
 
 

@@ -90,10 +90,12 @@ def test_degrees(tmp_path: Path) -> None:
     assert read_buildings(file(tmp_path, polygon(on_earth(SQUARE))), ORIGIN) == [there]
     named = {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}}
     assert read_buildings(file(tmp_path, collection(feature(polygon(on_earth(SQUARE))), **named)), ORIGIN) == [there]
-    assert ": longitudes and latitudes, and nothing says where" in refusal(tmp_path, polygon(on_earth(SQUARE)))
+    assert ": longitudes and latitudes, but the plane's (0, 0) is not given" in refusal(
+        tmp_path, polygon(on_earth(SQUARE))
+    )
     far = refusal(tmp_path, polygon(on_earth(SQUARE)), Origin(lon=-70, lat=0))
     assert "farther than 1000 km from the origin, longitude -70" in far
-    assert "is no longitude and latitude" in refusal(tmp_path, collection(feature(polygon(
+    assert "is not a longitude and latitude" in refusal(tmp_path, collection(feature(polygon(
         [[300, 0], [300.1, 0], [300.1, 0.1]])), **named), ORIGIN)  # fmt: skip
 
 
@@ -114,7 +116,7 @@ def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
     content = collection(feature(polygon(ring), name="Mill"), **more)
     said = refusal(tmp_path, content, in_plane=False)
     assert said.startswith(
-        ": feature 1 ('Mill'): longitudes and latitudes, as no crs that is known here says otherwise"
+        ": feature 1 ('Mill'): longitudes and latitudes, as it has no crs that is known here"
     )
     assert said.endswith('expected origin: {lon, lat}, or, if these are metres, "crs": null in the file')
     (building,) = read_buildings(file(tmp_path, {**content, "crs": None}))
@@ -137,7 +139,9 @@ def test_with_an_origin_they_are_degrees_and_beyond_its_reach_or_180_metres(tmp_
 )  # fmt: skip
 def test_crs_that_is_geographic(name: str, tmp_path: Path) -> None:
     wide = collection(feature(polygon(SQUARE), name="Mill"), crs={"type": "name", "properties": {"name": name}})
-    assert refusal(tmp_path, wide).startswith(": feature 1 ('Mill'): longitudes and latitudes, and nothing says where")
+    assert refusal(tmp_path, wide).startswith(
+        ": feature 1 ('Mill'): longitudes and latitudes, but the plane's (0, 0) is not given"
+    )
 
 
 def stretched(by: float) -> list[list[float]]:
@@ -199,11 +203,11 @@ for _ in range(40):
         ("[1, 2]", ": no GeoJSON: expected an object with a type"),
         ("[" * 100_000, ": nested without end"),
         (NESTED, ": more than 32 collections inside each other"),
-        ('{"type": "Polygon", "coordinates": [[[0, NaN], [1, 1], [2, 1]]]}', ": NaN in it, which is no finite number"),
+        ('{"type": "Polygon", "coordinates": [[[0, NaN], [1, 1], [2, 1]]]}', ": NaN in it, which is not a finite"),
         (collection(feature(polygon(SQUARE)), feature(polygon([[0, math.nan], [1, 1], [2, 1]]), name="Mill")),
-         ": feature 2 ('Mill'): NaN in it, which is no finite number"),
-        (collection(feature(polygon(SQUARE), height=-math.inf)), ": feature 1: -Infinity in it, which is no finite"),
-        (collection(feature(polygon(SQUARE)), bbox=[0, math.nan]), ": NaN in it, which is no finite number"),
+         ": feature 2 ('Mill'): NaN in it, which is not a finite number"),
+        (collection(feature(polygon(SQUARE), height=-math.inf)), ": feature 1: -Infinity in it, which is not a finite"),
+        (collection(feature(polygon(SQUARE)), bbox=[0, math.nan]), ": NaN in it, which is not a finite number"),
         ('{"type": "Polygon", "coordinates": [[[0, 1e999], [1, 1], [2, 1]]]}', ": '[0, Infinity]': no finite numbers"),
         ('{"type": "Polygon", "coordinates": [[[0, 1' + "0" * 400 + '], [1, 1], [2, 1]]]}', "no finite numbers"),
         ("[1" + "0" * 5000 + "]", ": a number in it has too many digits"),
@@ -214,8 +218,8 @@ for _ in range(40):
         (collection(feature({"type": "MultiPolygon", "coordinates": [7]})), ": feature 1: coordinates: expected"),
         (collection(feature({"type": "GeometryCollection"})), ": feature 1: geometries: expected a list"),
         (collection(feature(polygon(7))), ": feature 1: coordinates: expected a list of rings"),
-        (collection(feature(polygon([7]))), ": feature 1: '7' is no corner, expected [x, y]"),
-        (collection(feature(polygon([["1", 2]]))), """: feature 1: '["1", 2]' is no corner"""),
+        (collection(feature(polygon([7]))), ": feature 1: '7' is not a corner, expected [x, y]"),
+        (collection(feature(polygon([["1", 2]]))), """: feature 1: '["1", 2]' is not a corner"""),
         (collection(), ": no building in it"),
         (collection(crs={"type": "link"}), ": crs: expected"),
         (collection(feature(polygon(SQUARE)), feature(polygon(BOW_TIE), name="Mill")),
@@ -231,7 +235,7 @@ for _ in range(40):
         ("<additional><poly", ":1:13: not XML"),
         ("<additional>" * 40, "more than 32 elements inside each other"),
         ('<additional>\n<poly id="m" type="building" shape="0,0 1"/></additional>',
-         ":2:1: poly 'm': shape: '1' is no corner, expected x,y"),
+         ":2:1: poly 'm': shape: '1' is not a corner, expected x,y"),
         ('<additional>\n<poly id="m" type="building" shape="0,0 1,inf"/></additional>',
          ":2:1: poly 'm': shape: '1,inf': no finite numbers"),
         ('<additional>\n<poly id="m" type="building" shape="0,0 1,1"/></additional>', ":2:1: poly 'm': without area"),
@@ -243,7 +247,7 @@ def test_refusals(content: Any, said: str, tmp_path: Path) -> None:
 
 
 def test_there_is_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="there is no such file"):
+    with pytest.raises(ScenarioError, match="file not found"):
         read_buildings(tmp_path / "none.geojson")
 
 

@@ -468,7 +468,7 @@ WRONG = {
     f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected names of at most 200 bytes in it",
     "protocol.port=80": "protocol.port",
     "protocol.logs=log.txt": "expected {me} in it",
-    "workload={interval_s: 1}": "it is the programs that say when they broadcast: expected none",
+    "workload={interval_s: 1}": "the programs decide when they broadcast: expected none",
     "hosts.count=300": "300 with datagrams, expected at most 256",
 }
 

@@ -89,7 +89,7 @@ def test_walls_travel_with_a_run_and_with_a_configuration(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (None, "there is no file 'buildings.geojson' next to the scenario"),
+        (None, "file 'buildings.geojson' not found next to the scenario"),
         ("{", "buildings.geojson:1:2: neither GeoJSON nor XML"),
         ('{"type": "FeatureCollection", "features": []}', "buildings.geojson: no building in it; expected polygons"),
         ('{"type": "Polygon", "coordinates": [[[0, 0], [900, 900]]]}', "without area; expected rings of three"),

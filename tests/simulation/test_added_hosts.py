@@ -212,7 +212,7 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
 @pytest.mark.parametrize(
     ("world", "said"),
     [
-        ("programs/flood.yaml", "programs are told at their start how many hosts there are: none can be added"),
+        ("programs/flood.yaml", "programs learn the number of hosts at their start: none can be added"),
         ("programs/udp.yaml", "with datagrams every host has its address from the beginning: none can be added"),
     ],
 )

@@ -165,9 +165,9 @@ WRONG = [
     ({"at_s": 1, "do": "crash", "host": "h1", "to_m": [0, 0]}, "to_m: unknown key"),
     (
         {"at_s": 1, "do": "cut", "link": ["s2", "s0"]},
-        "interventions.0.link: there is no link between s0 and s2; there are s0-s1, s1-s2",
+        "interventions.0.link: no link between s0 and s2; there are s0-s1, s1-s2",
     ),
-    ({"at_s": 1, "do": "mend", "link": ["s0", "s0"]}, "there is no link between s0 and s0; there are s0-s1, s1-s2"),
+    ({"at_s": 1, "do": "mend", "link": ["s0", "s0"]}, "no link between s0 and s0; there are s0-s1, s1-s2"),
     ({"at_s": 1, "do": "mend", "link": ["s0", "s1"], "loses": True}, "loses: unknown key"),
     (
         {"at_s": 1, "do": "radio_off", "station": "s3"},

@@ -157,7 +157,7 @@ def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nowhere.csv",), "nowhere.csv: there is no such file"),
+        (("nowhere.csv",), "nowhere.csv: file not found"),
         (
             (DATA / "formats/walk.csv", "--stations", DATA / "formats/sites_lonlat.csv"),
             "the stations are in longitude and latitude, the tracks in metres",

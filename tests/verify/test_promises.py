@@ -132,7 +132,7 @@ def test_a_scenario_whose_files_are_gone(tmp_path: Path) -> None:
     assert verify_run(path)["record"].answer == "valid"
     for file in path.glob("*.csv*"):
         file.unlink()
-    with pytest.raises(RunError, match=r"there is no file .*the run is damaged"):
+    with pytest.raises(RunError, match=r"file .* not found .*the run is damaged"):
         verify_run(path)
 
 

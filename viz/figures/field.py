@@ -76,10 +76,10 @@ def field(axes: Any, record: Record) -> str:
         _fit(axes, record, positions, 0.1 * range_m)
     axes.plot([], [], color=QUIET, linewidth=0.8, label="ways of hosts")
     legend_below(axes, 3)
-    left_out = f" {thousands(nowhere)} recorded places that are no places are left out." if nowhere else ""
+    left_out = f" {thousands(nowhere)} recorded places that are not valid are left out." if nowhere else ""
     circles = "half of the places at that distance are reached in the open" if record.is_sinr else "cells"
     built = f" Grey: {counted(len(record.buildings), 'building')}." if record.buildings else ""
-    return f"Of the whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{built}{left_out}"
+    return f"The whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{built}{left_out}"
 
 
 def _fit(axes: Any, record: Record, positions: pd.DataFrame, rim_m: float) -> None:
@@ -99,7 +99,7 @@ def _ring(corners_cm: list[tuple[int, int]]) -> Path:
 
 
 def _handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """The confirmations of sessions that were opened because the cell changed; those after a crash are no handoffs."""
+    """The confirmations of sessions that were opened because the cell changed; those after a crash are not handoffs."""
     starts = events[events.event == "handoff_start"]
     moved = starts[starts.detail.str.contains('"cause":\\s*"cell"', na=False)][["node", "session"]]
     return events[events.event == "handoff_end"].merge(moved, on=["node", "session"])

@@ -1,8 +1,8 @@
 """Who receives a frame, by distance. For runs that recorded their frames.
 
 Model     a pair is a frame and a node that is there when it begins, other than its sender, at the distance they have
-          then; places between two recorded ones on the straight way. So both radio models have one measure. A frame
-          that reaches no node is in no table, and not counted
+          then; places between two recorded ones lie on a straight line. So both radio models have one measure. A frame
+          that reaches no node is not in the table, and not counted
 Units     metres, shares
 Source    ours: docs/guide/pictures.md
 """
@@ -26,7 +26,7 @@ STEP_M = 10.0
 FEWEST = 50  # pairs of a point
 FARTHEST_M = 100_000.0  # all beyond it counts there
 PAIRS = 4_000_000
-SHOWN = 0.005  # the axis ends soon after the last share of so much
+SHOWN = 0.005  # the axis ends soon after the last share of this size
 SENDERS = (("s", "stations"), ("h", "hosts"))
 
 Floats = NDArray[np.float64]
@@ -120,7 +120,7 @@ def _by_distance(
 def _places(
     times_ns: NDArray[np.int64], positions: pd.DataFrame, stations_m: list[list[float]], nodes: dict[str, int]
 ) -> tuple[Floats, Floats]:
-    """Of each node at each of these times; NaN while it is not there."""
+    """The places of each node at each of these times; NaN while it is not there."""
     x, y = (np.full((len(nodes), len(times_ns)), np.nan) for _ in range(2))
     for i, place in enumerate(stations_m):
         x[i], y[i] = place
@@ -134,7 +134,7 @@ def _places(
         known = own.time_ns.to_numpy()
         after = np.searchsorted(known, times_ns, side="right")
         before_ns, after_ns = known[np.maximum(after - 1, 0)], known[np.minimum(after, len(known) - 1)]
-        stays = known[-1] == moments[-1]  # nobody walks on after that
+        stays = known[-1] == moments[-1]  # no node walks on after that
         is_there = (after > 0) & (stays | (times_ns <= known[-1] + usual_ns)) & (after_ns - before_ns <= 3.5 * usual_ns)
         for table, column in ((x, own.x_m), (y, own.y_m)):
             table[i] = np.where(is_there, np.interp(times_ns, known, column.to_numpy()), np.nan)

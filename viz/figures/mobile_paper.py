@@ -1,7 +1,7 @@
-"""Figures 6, 7 and 8 of the mobile paper, redrawn from our runs, and what its text says of flooding over TCP.
+"""Figures 6, 7 and 8 of the mobile paper, redrawn from our runs, and its statements on flooding over TCP.
 
 Model     drawn from the tables that `mobilenet reproduce mobile` wrote. Lines are means over replications, bands
-          their t intervals for each moment by itself, thin lines the first replication alone: a paper shows one run
+          their t intervals for each moment by itself, thin lines only the first replication: a paper shows one run
 Units     seconds, messages
 Errors    OSError, pandas.errors.ParserError where a table is damaged
 Source    Wilhelm, Arantes, Sens (2020), section V; the layout is ours: docs/guide/pictures.md
@@ -22,7 +22,7 @@ METHOD = "Lines: means over n = {n} replications, bands: 95 % t intervals; thin:
 
 
 def mobile_figures(folder: Path) -> list[Path]:
-    """Draw them beside the tables; the PNG files."""
+    """Draw them next to the tables; return the PNG files."""
     over_time = pd.read_csv(folder / "mobile_over_time.csv")
     lengths = pd.read_csv(folder / "mobile_lengths.csv")
     drawn = []
@@ -84,7 +84,7 @@ def _figure_6(axes: Any, table: pd.DataFrame) -> str:
             color=COLOURS[number],
         )
     inner_legend(axes[0], loc="lower right")
-    return f"Hosts that stand still, 5.6 messages a second. {METHOD.format(n=_range(counts))}"
+    return f"Stationary hosts, 5.6 messages a second. {METHOD.format(n=_range(counts))}"
 
 
 def _figure_7(axes: Any, table: pd.DataFrame) -> str:
@@ -140,7 +140,7 @@ def _tcp(axes: Any, table: pd.DataFrame, lengths: pd.DataFrame) -> str:
     axes[1].set(title="What a station keeps", ylabel="messages in SBuffer, mean of all stations")
     inner_legend(axes[1], loc="lower right")
     return (
-        f"Flooding over TCP, hosts that stand still. Left: means over n = {lengths.n.max()} runs of the longest length,"
+        f"Flooding over TCP, stationary hosts. Left: means over n = {lengths.n.max()} runs of the longest length,"
         " with 95 % t intervals. On the right:"
         f" {METHOD.format(n=_range(counts))[0].lower()}{METHOD.format(n=_range(counts))[1:]}"
     )

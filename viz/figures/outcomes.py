@@ -1,9 +1,9 @@
 """How frames are lost: the share of each reason.
 
 Model     a reception is a frame and a node within its reach: with unit_disk a node in range, with sinr one at which its
-          preamble is detected if the medium is silent. Where frames are recorded it is a row of frames.parquet, told by
-          kind of sender. Else the running totals of the network tell all of them, and those of frames for that node;
-          they do not tell senders, and leave out the MAC's ACKs
+          preamble is detected if the medium is silent. Where frames are recorded it is a row of frames.parquet, by
+          kind of sender. Else the running totals of the network have all of them, and those of frames for that node;
+          they lack senders, and leave out the MAC's ACKs
 Units     shares
 Source    ours: docs/guide/pictures.md
 """
@@ -22,7 +22,7 @@ REASONS = {  # outcome -> words, colour
     "collision": ("collision", COLOURS[3]),
     "never_attempted": ("receiver took in another frame", COLOURS[1]),
     "preamble_missed": ("preamble not detected", COLOURS[5]),
-    "bit_errors": ("bit errors by noise alone", COLOURS[4]),
+    "bit_errors": ("bit errors from noise only", COLOURS[4]),
     "half_duplex": ("receiver was sending", COLOURS[2]),
     "receiver_down": ("receiver was down", COLOURS[7]),
     "random": ("random loss of the scenario", COLOURS[6]),

@@ -1,4 +1,4 @@
-"""The figures of the VCube papers, redrawn from our values; what is printed stands beside as hollow marks.
+"""The figures of the VCube papers, redrawn from our values, with the printed values as hollow marks.
 
 Model     drawn from the tables that `mobilenet reproduce` wrote; lines, bars and filled marks are ours, intervals are
           those of the tables
@@ -37,7 +37,7 @@ PRINTED = "filled: ours, means with 95 % intervals, hollow: in print."
 
 
 def paper_figures(paper: str, folder: Path) -> list[Path]:
-    """Draw what a reproduction measured, beside its tables."""
+    """Draw what a reproduction measured, next to its tables."""
     drawn = []
     for name, (source, draw) in FIGURES[paper].items():
         table = pd.read_csv(folder / f"{source}.csv")
@@ -237,12 +237,12 @@ def _dependencies(axes: Any, table: pd.DataFrame) -> str:
     axes[1].set(
         xlabel="messages of other sources",
         ylabel="per cent of messages",
-        title="Messages that depend on more than so many",
+        title="Messages with more than x dependencies",
         ylim=(0, None),
     )
     return (
         f"Causal broadcast with aggregation, {n:,} processes, one message each in U(0, 500) t.u.: entries of a"
-        f" message's compressed clock beside its own; ours, mean of {_runs(rows)}."
+        f" message's compressed clock besides its own; ours, mean of {_runs(rows)}."
     )
 
 
@@ -260,7 +260,7 @@ def _processes(axes: Any, table: pd.DataFrame) -> str:
         )
     axes[0].set(
         xlabel="most messages held back at once",
-        ylabel="processes that held at most so many",
+        ylabel="processes that held at most x",
         title="Messages held back",
         ylim=(0, None),
     )

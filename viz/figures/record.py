@@ -38,13 +38,13 @@ def manifest_of(directory: Path) -> dict[str, Any]:
     kind = kind_of(manifest)
     for name in kind.numbers:
         if not _is_number(manifest.get(name)):
-            raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is no number")
+            raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is not a number")
     places = manifest.get("station_positions_m")
     if kind is MOBILE and not (
         isinstance(places, list)
         and all(isinstance(place, list) and len(place) == 2 and all(map(_is_number, place)) for place in places)
     ):
-        raise RunError(f"{directory / 'manifest.json'}: damaged: station_positions_m is no list of places")
+        raise RunError(f"{directory / 'manifest.json'}: damaged: station_positions_m is not a list of places")
     return manifest
 
 
@@ -118,13 +118,13 @@ def middles_s(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of the sum over the nodes in `rows`, in each bucket."""
+    """The sum over the nodes in `rows`, in each bucket."""
     level: NDArray[np.float64] = np.diff(integral_of(rows, edges)) / np.diff(edges)
     return level
 
 
 def time_axis(axes: Any, record: Record) -> str:
-    """From 0 to the end of the measured time; shades the warm-up and each time that a node is down, and says so."""
+    """From 0 to the end of the measured time; shades the warm-up and each time that a node is down; returns a note."""
     notes = ""
     if record.warmup_s > 0:
         axes.axvspan(0, record.warmup_s, color="#000000", alpha=0.07, linewidth=0, label="warm-up", zorder=0)

@@ -164,8 +164,9 @@ def delay_distribution(axes: Any, record: Record) -> str:
         else f"deliveries of messages broadcast {record.window}, whenever they arrived"
     )
     return (
-        f"Share that took at most so long, of {thousands(len(delays))} {whose}; "
-        f"mean {delays.mean():.4g} {record.unit}".rstrip(".")
+        f"Share within each time, of {thousands(len(delays))} {whose}; mean {delays.mean():.4g} {record.unit}".rstrip(
+            "."
+        )
         + "."
     )
 
@@ -180,7 +181,7 @@ def delay_over_time(axes: Any, record: Record) -> str:
     axes.set_ylabel(f"delay ({record.unit})")
     shaded = time_axis(axes, record)
     legend_below(axes)
-    return f"Of the messages that were broadcast in each {record.end_s / 60:.3g} s, at all members.{shaded}"
+    return f"Messages broadcast in each {record.end_s / 60:.3g} s, at all members.{shaded}"
 
 
 def in_the_air(axes: Any, record: Record) -> str:
@@ -210,7 +211,7 @@ def in_the_air(axes: Any, record: Record) -> str:
 def _rates(
     times_ns: NDArray[Any], totals: NDArray[Any], record: Record
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of a running total, between samples."""
+    """The rate of a running total, between samples."""
     times, first = np.unique(times_ns, return_index=True)
     values = totals[first].astype(float)
     keep = times <= record.end_s * SECOND
@@ -254,7 +255,7 @@ def handoffs(axes: Any, record: Record) -> str:
     inside = int(both.begin.between(record.warmup_s * SECOND, record.end_s * SECOND, inclusive="left").sum())
     window = "all" if inside == len(both) else thousands(inside)
     return (
-        f"Share that took at most so long, of all {counted(len(both), 'handoff')} of the whole run ({window} of them"
+        f"Share within each time, of all {counted(len(both), 'handoff')} of the whole run ({window} of them"
         f" began {record.window}); median {np.median(durations_ms):.1f} ms{rest}."
     )
 

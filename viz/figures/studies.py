@@ -53,7 +53,7 @@ def study_figures(study: Path, folder: Path, look: Look = LOOK) -> list[Drawn]:
         for suffix in look.suffixes:
             comparison.draw(study, folder / f"comparison{suffix}", look.captions, look)
         drawn.append(
-            Drawn("The levels beside each other", folder / f"comparison{look.suffixes[0]}", comparison.method(tables))
+            Drawn("The levels side by side", folder / f"comparison{look.suffixes[0]}", comparison.method(tables))
         )
     figures: list[tuple[str, str, Callable[[Any], str | None]]] = [
         ("delays", "How long messages take", lambda axes: _delays(axes, frames["delays"], tables))
@@ -76,7 +76,7 @@ def study_figures(study: Path, folder: Path, look: Look = LOOK) -> list[Drawn]:
 
 
 def _buffers_shown(table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Which have a figure: buffer, the figure's name, its title. Those of plug-ins have names of their own."""
+    """Which have a figure: buffer, the figure's name, its title. Those of plug-ins have their own names."""
     shown = [
         ("station_sbuffer", "station_buffers", "What stations keep (SBuffer)"),
         ("host_rbuffer", "host_buffers", "What hosts keep (RBuffer)"),
@@ -132,21 +132,21 @@ def _delays(axes: Any, table: pd.DataFrame, tables: StudyTables) -> str | None:
     unit = "t.u." if tables.of_processes else "s"
     for number, (label, own) in enumerate(groups[:MOST_LINES]):
         colour = COLOURS[number % len(COLOURS)]
-        if own.configuration.iloc[0] in tables.unstable:  # later messages take longer, so there is no distribution
+        if own.configuration.iloc[0] in tables.unstable:  # later messages take longer, so a distribution does not exist
             axes.plot([], [], "x", color=colour, label=label)
         else:
             axes.plot(own.delay_s, own.share, LINES[number % 4], color=colour, marker=".", label=label)
     table = table[~table.configuration.isin(tables.unstable)]
     if table.empty:
-        in_words(axes, "Unstable: what waits grows to the end, and so do delays.")
-        return f"Share of deliveries that took at most so long, of n = {tables.replications} replications.{said}"
+        in_words(axes, "Unstable: the backlog grows to the end, and so do delays.")
+        return f"Share of deliveries within each time, of n = {tables.replications} replications.{said}"
     least = max(table.delay_s.min(), SHORTEST_S)  # own messages are delivered at once
     if table.delay_s.max() > 50 * least:
         log_axis(axes.xaxis, least, table.delay_s.max())
         axes.set_xlim(left=least / 1.2)
     axes.set(xlabel=f"delay from broadcast to delivery ({unit})", ylabel="share of deliveries", ylim=(0, 1.02))
     return (
-        f"Share of deliveries that took at most so long; all deliveries of n = {tables.replications} replications"
+        f"Share of deliveries within each time; all deliveries of n = {tables.replications} replications"
         f" together.{_rest(groups)}{said}"
     )
 

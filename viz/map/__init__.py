@@ -1,7 +1,8 @@
 """A run as a moving picture: one HTML file that needs no network.
 
 Model     run directory → one JSON document of columns (data.py) → a page (page.py) whose scripts (web/) draw it
-Errors    RunError for a directory that is no run of hosts and stations, RecordError for a file that cannot be written
+Errors    RunError for a directory that is not a run of hosts and stations, RecordError for a file that cannot be
+          written
 Source    ours: docs/guide/maps.md
 """
 

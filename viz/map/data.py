@@ -40,7 +40,7 @@ FINEST_BIN_S = 0.25
 def document(
     folder: Path, deliveries: int = DELIVERIES, frames_in: Path | None = None, hosts: int = 0
 ) -> dict[str, Any]:
-    """`hosts`: so many there are, whether the record has something of each or not."""
+    """`hosts`: their number, whether the record has something of each or not."""
     run = record(folder, hosts)
     backbone = _group(run.scenario, "stations", "backbone")
     end_s = _number(run.manifest.get("simulated_s")) or float(run.time_ns.max(initial=0)) / SECOND
@@ -136,7 +136,7 @@ def _group(values: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    """What somebody does to links and stations by hand, in order of time."""
+    """Interventions on links and stations, in order of time."""
     found = []
     for one in _list(scenario.get("interventions")):
         if isinstance(one, dict) and ("link" in one or "station" in one) and _number(one.get("at_s")) is not None:
@@ -189,7 +189,7 @@ def _samples(run: Record, end_s: float) -> dict[str, Any]:
     node, quantity, time_ns = coded(data, "node"), coded(data, "quantity"), integers(data, "time_ns")
     value = data["value"].combine_chunks().to_numpy(zero_copy_only=False)
     if not np.isfinite(value).all():
-        raise RunError(f"{run.folder / 'samples.parquet'}: a value that is no number")
+        raise RunError(f"{run.folder / 'samples.parquet'}: a value that is not a number")
     measured = buffers_of(run.manifest)
     found: dict[str, Any] = {"buffers": {}, "losses": _losses(node, quantity, time_ns, value)}
     for kind, numbers in (("stations", run.station_of), ("hosts", run.host_of)):
@@ -227,8 +227,8 @@ def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s
 
 
 def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str, Any]:
-    """Of the whole network: the share of pairs (frame, receiver in range) that were lost, between the moments at
-    which it was sampled.
+    """The losses of the whole network: the share of pairs (frame, receiver in range) that were lost, between the
+    moments at which it was sampled.
     """
     names = {word: code for code, word in enumerate(quantity.words) if word.startswith("pairs_")}
     rows = np.flatnonzero((node.as_({"network": 0}) == 0) & np.isin(quantity.codes, list(names.values())))

@@ -1,4 +1,4 @@
-"""The map of a run that goes on: the same page, told where to listen for what comes.
+"""The map of a run that goes on: the same page, with the socket that it listens to.
 
 Model     what was recorded so far is a run directory like any other, and becomes the same document; `live` in it names
           the socket and how much of the record is in the document

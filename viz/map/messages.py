@@ -4,7 +4,7 @@ Model     happened-before from the events alone: the immediate predecessors of a
           when it broadcast, that is what it had broadcast or delivered and what nothing else in there follows from. A
           host that delivers m has all of m's predecessors (causal order), so they leave its frontier when m enters.
           Where a run has more than DELIVERIES deliveries, the page holds those of a sample: every k-th message, and the
-          immediate predecessors of these, so that it can say what each k-th one waits for
+          immediate predecessors of these, so that it can show what each k-th one waits for
 Units     nanoseconds; delays in seconds (float32: seven digits)
 Shapes    deliveries sorted by message, then time; `ends[i]` is where those of message i end
 Errors    none

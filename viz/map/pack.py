@@ -1,4 +1,4 @@
-"""Arrays inside a page: columns of small numbers as base64, and text that cannot end the element it stands in.
+"""Arrays inside a page: columns of small numbers as base64, and text that cannot end its element.
 
 Shapes    a packed column is {"type": "i16", "data": base64 of its little-endian bytes}; `unpacked` is its inverse
 Errors    none
@@ -45,6 +45,6 @@ def unpacked(column: dict[str, str]) -> Any:
 
 
 def for_script(value: Any) -> str:
-    """JSON in ASCII without < > &: inert wherever it stands in a page, also U+2028 and lone surrogates."""
+    """JSON in ASCII without < > &: inert anywhere in a page, also U+2028 and lone surrogates."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

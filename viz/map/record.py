@@ -1,9 +1,9 @@
 """A run directory as arrays: what a map needs of it, read once and checked.
 
-Model     hosts are numbered in the order of their names (h0, h1, ...), stations by their names; -1 is nobody
+Model     hosts are numbered in the order of their names (h0, h1, ...), stations by their names; -1 is none
 Units     integer nanoseconds, metres
 Shapes    events: int arrays of one length; places sorted by host, then time
-Errors    RunError for what is no run of hosts and stations, or is damaged
+Errors    RunError for what is not a run of hosts and stations, or is damaged
 Source    ours: docs/guide/maps.md
 """
 
@@ -28,7 +28,7 @@ from mobilenet.scenario.base import read
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LONGEST_TEXT = 200  # of a name from outside; what is longer ends in "…"
-FARTHEST_M = 20_000_000.0  # a place farther out than half the Earth is no place; and centimetres still fit 32 bits
+FARTHEST_M = 20_000_000.0  # a place farther out than half the Earth is invalid; and centimetres still fit 32 bits
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Record:
     places: Places
 
     def details(self, row: int) -> dict[str, Any]:
-        """What an event says beyond its columns; nothing where it cannot be read."""
+        """The details of an event beyond its columns; empty where they cannot be read."""
         try:
             value = json.loads(self.detail[row] or "{}")
         except ValueError:
@@ -106,7 +106,7 @@ class Record:
 
 
 def record(folder: Path, hosts_there: int = 0) -> Record:
-    """Open a run directory. `hosts_there`: so many hosts there are at least."""
+    """Open a run directory. `hosts_there`: the least number of hosts."""
     manifest = read_manifest(folder)
     kind_of(manifest).require_hosts(folder, "it has no places, so there is no map; `mobilenet show` has its numbers")
     stations_m, range_m = _stations(folder, manifest)
@@ -184,7 +184,7 @@ def _stations(folder: Path, manifest: dict[str, Any]) -> tuple[Floats, float]:
         range_m = float(manifest["range_m"])
     except (KeyError, TypeError, ValueError):
         raise RunError(
-            f"{folder / 'manifest.json'}: does not say where the stations are (station_positions_m, range_m)"
+            f"{folder / 'manifest.json'}: lacks the places of the stations (station_positions_m, range_m)"
         ) from None
     if not (np.abs(stations_m) <= FARTHEST_M).all() or not 0 < range_m <= FARTHEST_M:
         raise RunError(f"{folder / 'manifest.json'}: a station that is nowhere on the plane, or a range that is none")

@@ -1,4 +1,4 @@
-"""One page that tells a run or a study to someone who was not there, and needs no network to be read."""
+"""Reports: one page that presents a run or a study to any reader, and needs no network."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ SINR = (
 MOBILE = (  # after those of the radio
     (
         "802.11 DCF without RTS/CTS; broadcast frames are not acknowledged. Rates, queue and retries are those of the"
-        " scenario, which stands above."
+        " scenario, which is above."
     ),
     "Stations never fail, and the links between them lose nothing; a crashed host comes back with its stable store.",
     (
-        "Hosts move as the scenario's model or tracks say, at constant speed between two points; they do not avoid each"
-        " other."
+        "Hosts move as the scenario's model or tracks define, at constant speed between two points, and do not avoid"
+        " each other."
     ),
     (
         "Messages count from the broadcast at the sender's application to the delivery at a member's; processing takes"

@@ -30,7 +30,7 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    """As it is, but for characters that nobody sees, which are spelled out: some of them turn the direction of
+    """The text with invisible characters spelled out: some of them turn the direction of
     writing.
     """
     return f"<pre>{escape(spelled_out(str(value)))}</pre>"

@@ -1,6 +1,6 @@
 """The report of one run.
 
-Errors    RunError for a directory that is no run
+Errors    RunError for a directory that is not a run
 Source    ours: docs/guide/pictures.md
 """
 
@@ -29,7 +29,7 @@ from .page import bullets, code, folded, framed, paragraph, pictures, radio, tab
 ASKED = {
     "causal": "Did every member get every message it was owed, exactly once and in causal order?",
     "fifo": "Was nothing invented or delivered twice, and everything delivered in the order of each sender?",
-    "best_effort": "Was nothing invented, nothing delivered twice, and nothing delivered to anybody who is no member?",
+    "best_effort": "Was nothing invented, delivered twice, or delivered to a host that is not a member?",
     None: "Is every frame accounted for?",
 }
 ASKED_OF_PROCESSES = {

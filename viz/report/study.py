@@ -1,6 +1,6 @@
 """The report of a study, whatever the number of its runs.
 
-Errors    StudyError for a directory that is no finished study, or is damaged
+Errors    StudyError for a directory that is not a finished study, or is damaged
 Source    ours: docs/guide/pictures.md
 """
 
@@ -40,9 +40,9 @@ MOST_ROWS = 2_000
 WORDS = {
     "different": "differs",
     "equivalent": "is equivalent within the margin",
-    "inconclusive": "cannot be told apart with these replications",
-    "unstable": "has no mean: what waits grows to the end",
-    "no data": "has too few runs to say",
+    "inconclusive": "cannot be distinguished with these replications",
+    "unstable": "has no mean: the backlog grows to the end",
+    "no data": "has too few runs for a verdict",
 }
 
 
@@ -144,7 +144,7 @@ def _float(value: str) -> float | None:
 
 
 def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = False) -> str:
-    """One line per configuration and metric; `names`: with the metrics' names in files beside their words."""
+    """One line per configuration and metric; `names`: with the metrics' names in files next to their words."""
     factors, sure = tables.factors, percent(tables.confidence)
     head = (
         *(factor.rpartition(".")[2] for factor in factors),
@@ -216,7 +216,7 @@ def _in_words(finding: dict[str, Any], tables: StudyTables) -> str:
             f" {finding['ratio_low']:.3g} to {finding['ratio_high']:.3g}, {counted(finding['pairs'], 'pair')})"
         )
     if finding.get("verdict") == "inconclusive" and finding.get("more_replications"):
-        words += f"; about {counted(finding['more_replications'], 'more replication')} would probably tell"
+        words += f"; about {counted(finding['more_replications'], 'more replication')} would probably settle it"
     return (f"{where}: " if where else "") + words + "."
 
 

@@ -2,7 +2,7 @@
 
 Model     a window is about one host. It shows every recorded message that the host sends or is sent, and every one
           between stations that names it; of application messages on the wire those that the host delivers within the
-          window. Nodes are the host and whoever sends or receives one of these
+          window. Nodes are the host and those that send or receive one of these
 Units     integer nanoseconds
 Shapes    messages: the rows of messages.parquet, in the order of sending, with their row numbers as index
 Errors    WindowError: no such handoff, message, crash or host, with what there is and what to ask for instead
@@ -50,7 +50,7 @@ def window_around(
     """
     kind, _, argument = what.partition(":")
     if host is not None and host not in set(events.node):
-        raise WindowError(f"there is no host {host!r} in this run; {_hosts_there(events)}")
+        raise WindowError(f"host {host!r} is not in this run; {_hosts_there(events)}")
     last = max(end_ns, int(events.time_ns.max()) if len(events) else 0)
     if kind == "handoff":
         begin, end, host, title = _handoff(events, argument, host)
@@ -120,10 +120,10 @@ def _message(events: pd.DataFrame, name: str, host: str | None) -> Place:
     own = events[events.message == name]
     sent = own[own.event == "broadcast"]
     if sent.empty:
-        raise WindowError(f"message:{name}: there is no such message; expected {_instead(events, host)}")
+        raise WindowError(f"message:{name}: unknown message; expected {_instead(events, host)}")
     at = int(sent.time_ns.iloc[0])
     others = own[(own.event == "deliver") & (own.node != sent.node.iloc[0])].node
-    shown = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # whoever gets it last
+    shown = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last one to get it
     delivered = own[(own.event == "deliver") & (own.node == shown)]
     end = int(delivered.time_ns.iloc[0]) if len(delivered) else at + AROUND_A_MOMENT_NS
     return at, end, shown, f"{name} from its broadcast to {'its delivery at ' + shown if len(delivered) else 'later'}"
@@ -172,7 +172,7 @@ def _instead(events: pd.DataFrame, host: str | None) -> str:
 
 
 def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host: str | None) -> tuple[str, str | None]:
-    """What to look at where nobody said it, and whose: the error that ended the run early, else the first handoff,
+    """What to look at by default, and whose: the error that ended the run early, else the first handoff,
     crash or broadcast (of `host`, if there is one), else the beginning. As window_around takes them.
     """
     own = events if host is None else events[events.node == host]

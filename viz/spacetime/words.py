@@ -1,6 +1,6 @@
-"""What the names in a space-time diagram mean, for whoever does not know the protocol by heart: one short line each.
+"""What the names in a space-time diagram mean, one short line each.
 
-Model     of the outcomes all, of the kinds of messages those whose names say too little; only what is in the picture is
+Model     of the outcomes all, of the kinds of messages those with unclear names; only what is in the picture is
           explained
 Source    mobilenet/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes, Sens (2020)
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 KINDS = {
     "AppHs": "message from a host to its station",
     "AppSh": "message from a station to its hosts",
-    "AppCo": "message for one host alone, sent in its recovery",
+    "AppCo": "message for one host only, sent in its recovery",
     "App": "message between stations",
     "Init": "a host opens a session",
     "InitAck": "its station confirms it",
@@ -26,13 +26,13 @@ KINDS = {
 OUTCOMES = {
     "collision": "another frame overlapped it there",
     "never_attempted": "the receiver was taking in another frame",
-    "preamble_missed": "its preamble did not stand out of noise and other frames there",
-    "bit_errors": "noise alone was too strong for its rate there",
+    "preamble_missed": "its preamble was too weak against noise and other frames there",
+    "bit_errors": "noise by itself was too strong for its rate there",
     "half_duplex": "the receiver was sending",
     "receiver_down": "the receiver was down",
     "random": "the scenario's random loss",
     "out_of_range": "the receiver was too far away",
-    "link_cut": "somebody had cut the link",
+    "link_cut": "the link had been cut by hand",
 }
 
 

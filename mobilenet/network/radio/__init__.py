@@ -1,1 +1,1 @@
-"""The radio: how long a frame lasts (phy), who may send when (mac), who hears it and what collides (medium)."""
+"""The radio: how long a frame lasts (phy), who may send when (mac), which nodes hear it and what collides (medium)."""

@@ -1,14 +1,14 @@
-"""A MAC that listens to nobody: whatever comes is sent at once, and a unicast frame waits for a perfect
+"""A MAC without carrier sense: each frame is sent at once, and a unicast frame waits for a perfect
 acknowledgement.
 
-Model     no carrier sense, no back-off, no retries. A frame for everybody, or one without `acknowledged`, is over
+Model     no carrier sense, no back-off, no retries. A broadcast frame, or one without `acknowledged`, is over
           when it has left, and the next one follows it without a gap. An acknowledged one blocks the queue: the
           receiver's acknowledgement is out of band, so it takes no time, is never lost, and comes in the instant in
           which the last bit arrives; without it the frame is given up `timeout_ns` after its first bit was sent (but
           not before a receiver could have had all of it). What is lost is lost: the layers above must send again.
-          Datagrams are sent as those for everybody, whomever they are for: INET would acknowledge these as well (the
+          All datagrams are sent as broadcasts are: INET would acknowledge these as well (the
           delay of paper/static.yaml was 0.4 and 8 % longer with that, on two seeds).
-          Full duplex: who sends also receives. Else sending aborts receiving, as with every other MAC
+          Full duplex: a sender also receives. Else sending aborts receiving, as with every other MAC
 Units     integer nanoseconds
 Source    the behaviour of AckingMac in INET 4 as its documentation has it (no real medium access, optional
           acknowledgement out of band); own code. Wilhelm, Arantes and Sens (2020) name no MAC, that it was this one

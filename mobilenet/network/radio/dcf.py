@@ -5,7 +5,7 @@ Model     802.11 DCF without RTS. Before each frame DIFS (EIFS after a broken fr
           a frame leaves at once. When the medium gets busy the slots that remain are kept, rounded up,
           and DIFS is paid again. A timer that expires in the very instant in which energy arrives sends.
           Since the end of every frame in the air is known, deferring moves a deadline; nothing is polled.
-          Frames for everybody, and unicast frames without `acknowledged`: no ACK, no retry, CW stays CWmin.
+          Broadcast frames, and unicast frames without `acknowledged`: no ACK, no retry, CW stays CWmin.
           Acknowledged: ACK after SIFS, CW doubles up to CWmax, retry_limit attempts, others keep NAV,
           the receiver drops duplicates; after a missing ACK slots count from the timeout.
 Units     integer nanoseconds, slots
@@ -33,7 +33,7 @@ class Rules:
         self.slot_ns = mode.slot_ns
         self.sifs_ns = mode.sifs_ns
         self.difs_ns = mode.difs_ns
-        self.eifs_ns = mode.eifs_ns if eifs else 0  # 0: a broken frame is no reason to wait
+        self.eifs_ns = mode.eifs_ns if eifs else 0  # 0: a broken frame does not cause a wait
         self.windows = [mode.cw_min]  # the largest number of slots that may be drawn, by attempts that failed
         for _ in range(retry_limit):
             self.windows.append(min(2 * self.windows[-1] + 1, mode.cw_max))
@@ -65,11 +65,11 @@ class Dcf(Mac):
         self._attempts = 0
         self._eifs_until = NEVER
         self._not_before = NEVER  # the timeout of a missing ACK
-        self._frozen_at = NEVER  # when the count last stopped, and what it was before
+        self._frozen_at = NEVER  # when the count last stopped, and the time before that
         self._before_freeze = (0, 0)
 
     def reset(self) -> None:
-        """The node crashed: nothing that waited is sent, nobody is told. A frame in the air goes on."""
+        """The node crashed: nothing that waited is sent, without notice. A frame in the air goes on."""
         self._queue.clear()
         self.stop()
         self._ack_timer.stop()
@@ -142,7 +142,7 @@ class Dcf(Mac):
         self._medium.start(self._queue[0])
 
     def sent(self, frame: Frame) -> None:
-        """The medium says: the frame has left, and has been received where it could be."""
+        """Called by the medium: the frame has left, and has been received where it could be."""
         if not self._queue or self._queue[0] is not frame:
             return  # an ACK, or a frame of the life before a crash
         if frame.acknowledged:

@@ -1,6 +1,6 @@
 """Powers as whole numbers: hundredths of a dBm where factors are added, zeptowatts where powers are.
 
-Model     both are exact for whoever adds; the way from one to the other goes through tables that are rounded to whole
+Model     both are added exactly; the way from one to the other goes through tables that are rounded to whole
           numbers once, so every machine decides alike
 Units     hundredths of a dBm (`_cdbm`), zeptowatts (10**-21 W; the noise in 20 MHz is some 400 000 of them)
 Source    ours: docs/models/sinr.md
@@ -25,7 +25,7 @@ _TIMES = [0, *(round(1000 * log10(count)) for count in range(1, 257))]
 
 
 def times(count: int) -> int:
-    """What so many of the same power are more than one, in hundredths of a dB."""
+    """The gain of n equal powers over one, in hundredths of a dB."""
     return _TIMES[count] if count <= 256 else 10_000
 
 

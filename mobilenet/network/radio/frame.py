@@ -18,7 +18,7 @@ HALF_DUPLEX: Final = 3
 RANDOM: Final = 4
 RECEIVER_DOWN: Final = 5
 OUTCOMES = ("received", "collision", "never_attempted", "half_duplex", "random", "receiver_down")
-# with sinr alone
+# only with sinr
 BIT_ERRORS: Final = 6
 PREAMBLE_MISSED: Final = 7
 SINR_OUTCOMES = (*OUTCOMES, "bit_errors", "preamble_missed")
@@ -28,14 +28,14 @@ ACK: Final = 1
 
 
 class Client(Protocol):
-    """Who handed a frame to the MAC and wants to hear what became of it."""
+    """The sender of a frame through the MAC, which is notified of its outcome."""
 
     def on_sent(self, message: Any) -> None: ...
     def on_dropped(self, message: Any) -> None: ...
 
 
 class Frame:
-    """One transmission. `to` None: for everybody; `acknowledged`: unicast that waits for an acknowledgement."""
+    """One transmission. `to` None: a broadcast; `acknowledged`: unicast that waits for an acknowledgement."""
 
     __slots__ = (
         "acknowledged",
@@ -91,5 +91,5 @@ class Frame:
         self.receivers: list[Transceiver] = []  # in reach, by index
         self.outcomes: list[int] = []  # parallel to receivers, as is
         self.delays_ns: list[int] = []  # the propagation delay to each
-        self.sinrs_cdb: list[int] = []  # the lowest at each, where somebody looks at frames; NEVER: not received
+        self.sinrs_cdb: list[int] = []  # the lowest at each, where frames are watched; NEVER: not received
         self.powers_cdbm: list[int] = []  # with sinr: how strong it arrives at each, in hundredths of a dBm

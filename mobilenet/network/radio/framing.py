@@ -1,7 +1,7 @@
 """What surrounds a message on the radio, and how long the whole lasts.
 
 Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, FCS 4 bytes) in the air time of its mode, at one rate for
-          everybody and one for acknowledged unicast. acking: a MAC header and a PHY header of given sizes, no
+          broadcasts and one for acknowledged unicast. acking: a MAC header and a PHY header of given sizes, no
           preamble, one rate
 Units     integer nanoseconds, Mb/s, bytes
 Source    phy.py for dcf; for acking the sizes that INET 4.2 has by default: docs/models/radio.md
@@ -34,7 +34,7 @@ class Framing:
         self._segments: dict[int, tuple[int, int]] = {}
 
     def datagram(self, size_bytes: int) -> tuple[int, int]:
-        """Bytes and air time of the frame that carries so much in a datagram: UDP, without acknowledgement."""
+        """Bytes and air time of the frame that carries this payload in a datagram: UDP, without acknowledgement."""
         known = self._datagrams.get(size_bytes)
         if known is None:
             in_all = size_bytes + UDP_BYTES + IP_BYTES + self._link_bytes
@@ -58,6 +58,6 @@ class Framing:
     def _airtime_ns(self, size_bytes: int, rate_mbps: float) -> int:
         if self._is_plain:
             bits = self._wireless.phy_header_bits + 8 * size_bytes
-            # of the rate as it is written: 0.7 is no binary fraction
+            # of the rate as it is written: 0.7 is not a binary fraction
             return ceil(bits * MICROSECOND / Fraction(repr(rate_mbps)))
         return MODES[self._wireless.mode].airtime_ns(size_bytes, rate_mbps)

@@ -1,8 +1,8 @@
 """Every frame that is in the air, or was together with one that is: when it arrives at a node, and how strong.
 
-Model     the power of a frame at a node is worked out when somebody there needs it, from where it was sent and where
-          the node is when the frame that it receives was sent; it is the same whoever asks, since fading and shadowing
-          belong to the frame and the places. Nothing comes from beyond the cut-off
+Model     the power of a frame at a node is computed when a node there needs it, from where it was sent and where
+          the node is when the frame that it receives was sent; it does not depend on the query, since fading and
+          shadowing belong to the frame and the places. Nothing comes from beyond the cut-off
 Units     integer nanoseconds, metres, hundredths of a dBm, zeptowatts
 Source    ours: docs/models/sinr.md
 """

@@ -36,7 +36,7 @@ OVERHEAD_BYTES = UDP_BYTES + IP_BYTES + LLC_MAC_FCS_BYTES
 
 @lru_cache(maxsize=32)
 def cell_m(wireless: WirelessParameters) -> float:
-    """How far a station is received where nothing stands in the way; unit_disk: the range."""
+    """How far a station is received without obstacles in the way; unit_disk: the range."""
     if wireless.model == "unit_disk":
         return wireless.range_m
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless))
@@ -44,7 +44,7 @@ def cell_m(wireless: WirelessParameters) -> float:
 
 @lru_cache(maxsize=32)
 def reach_m(wireless: WirelessParameters) -> float:
-    """Beyond it nobody receives a frame, is disturbed in carrier sense, or, with unit_disk, meets it at all."""
+    """Beyond it no node receives a frame, is disturbed in carrier sense, or, with unit_disk, meets it at all."""
     if wireless.model == "unit_disk":
         return wireless.reach_m
     least = min(hundredths(wireless.preamble_rssi_dbm), hundredths(wireless.ed_threshold_dbm) - STRONG_CDB)
@@ -65,7 +65,7 @@ def serving_reach_m(wireless: WirelessParameters) -> float:
 
 @lru_cache(maxsize=32)
 def host_reach_m(wireless: WirelessParameters) -> float:
-    """How far a host is received where nothing stands in the way."""
+    """How far a host is received without obstacles in the way."""
     if wireless.model == "unit_disk":
         return wireless.range_m
     return _distance_m(wireless, wireless.tx_dbm, detected_cdbm(wireless))
@@ -73,7 +73,7 @@ def host_reach_m(wireless: WirelessParameters) -> float:
 
 @lru_cache(maxsize=64)
 def rate_reach_m(wireless: WirelessParameters, rate_mbps: float, payload_bytes: int) -> float:
-    """As far as half of a station's frames with so much payload survive the noise; those not detected do not."""
+    """The distance at which half of a station's frames with this payload survive the noise; undetected ones do not."""
     rules = reception_of(wireless, (rate_mbps,))
     duration_ns = MODES[wireless.mode].airtime_ns(payload_bytes + OVERHEAD_BYTES, rate_mbps)
     powers = range(detected_cdbm(wireless), 5_000)
@@ -83,7 +83,7 @@ def rate_reach_m(wireless: WirelessParameters, rate_mbps: float, payload_bytes: 
 
 @lru_cache(maxsize=32)
 def half_heard_m(wireless: WirelessParameters) -> float:
-    """As far as half of a station's preambles are detected in silence, where nothing stands in the way and shadowing
+    """The distance at which half of a station's preambles are detected in silence, without obstacles and if shadowing
     neither takes nor adds; without fading as far as its cell.
     """
     fading = fading_of(wireless)
@@ -99,18 +99,18 @@ def half_heard_m(wireless: WirelessParameters) -> float:
 
 @lru_cache(maxsize=32)
 def between_stations_m(wireless: WirelessParameters) -> float:
-    """How far stations are received by each other where nothing stands in the way: with umi farther than by hosts."""
+    """How far stations are received by each other without obstacles in the way: with umi farther than by hosts."""
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless), (2,))
 
 
 def tx_dbm_to_reach(wireless: WirelessParameters, distance_m: float) -> float:
-    """The power with which a node is received so far away where nothing stands in the way."""
+    """The power with which a node is received at this distance without obstacles in the way."""
     return detected_cdbm(wireless) / 100 + mean_loss_db(wireless.path_loss, distance_m)
 
 
 def ground_m(wireless: WirelessParameters) -> float:
     """How far from a station hosts walk if the scenario gives no area: through its cell, and through a metre around it
-    where nobody is received.
+    where none is received.
     """
     return cell_m(wireless) if wireless.model == "unit_disk" else max(LEAST_GROUND_M, cell_m(wireless))
 
@@ -171,8 +171,8 @@ def _strongest_dbm(wireless: WirelessParameters) -> float:
 
 
 def _distance_m(wireless: WirelessParameters, tx_dbm: float, left_cdbm: int, links: tuple[int, ...] = (1,)) -> float:
-    """As far as so much is left on average, on one of these links: so many of both ends are stations, which umi alone
-    tells apart.
+    """The distance at which this power is left on average, by the number of ends that are stations, which only umi
+    distinguishes.
     """
     kinds = links if wireless.path_loss.model == "umi" else (1,)
     most_cdb = hundredths(tx_dbm) - left_cdbm

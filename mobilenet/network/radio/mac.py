@@ -56,7 +56,7 @@ class Mac(Deadline):
         raise NotImplementedError
 
     def reset(self) -> None:
-        """The node crashed: nothing that waited is sent, nobody is told. A frame in the air goes on."""
+        """The node crashed: nothing that waited is sent, without notice. A frame in the air goes on."""
         raise NotImplementedError
 
     # --- called by the medium

@@ -1,12 +1,12 @@
-"""The medium between a sender and everyone who hears it, whatever the model of reception.
+"""The medium between a sender and all nodes that hear it, for every model of reception.
 
-Model     positions are frozen for the whole frame; whoever sends cannot receive, unless full duplex; an independent
+Model     positions are frozen for the whole frame; a sender cannot receive, unless full duplex; an independent
           random loss. What becomes of a frame at each node is a kind of medium's: unit_disk.py (a distance decides) or
           sinr.py (power, noise, interference). Consequences are settled when a frame starts and when the last receiver
           has it, so layers above receive at most one propagation delay late, while every comparison between frames,
           and all of the MAC's timing, uses the exact nanosecond of the node concerned
 Units     integer nanoseconds, metres, bytes
-Counts    pairs (frame, receiver) by outcome; which nodes are a frame's receivers is told by the kind of medium
+Counts    pairs (frame, receiver) by outcome; the kind of medium defines a frame's receivers
 Errors    none: parameters are validated with the scenario
 Source    ours: docs/models/radio.md
 """
@@ -39,7 +39,7 @@ class Medium:
         listens: bool = True,
         full_duplex: bool = False,
     ) -> None:
-        """`outcomes`: what can become of a pair; `full_duplex`: who sends goes on receiving."""
+        """`outcomes`: what can become of a pair; `full_duplex`: a sender goes on receiving."""
         self._calendar: Calendar = kernel.calendar
         self.neighbours = neighbours
         self.outcomes = outcomes
@@ -58,7 +58,7 @@ class Medium:
         self.loss = loss  # at random, of frames that have not ended yet
         self._observer = observer
         self._full_duplex = full_duplex
-        self._listens = listens  # False: nothing is handed up, beacons are for the statistics alone
+        self._listens = listens  # False: nothing is handed up, beacons are only for the statistics
 
     def add(self, transceiver: Transceiver) -> None:
         """The node is on this medium from now on."""
@@ -71,9 +71,9 @@ class Medium:
         """The sender's transceiver begins to radiate the frame now; it sends one at a time, and a frame is in the air
         once at a time.
 
-        `before`: the sender's last frame, if this one may follow it without a gap. Who comes closer has a shorter
-        delay now, and yet what it sends cannot overtake what it has sent: no receiver hears it before it has all of
-        the one before.
+        `before`: the sender's last frame, if this one may follow it without a gap. A sender that comes closer has a
+        shorter delay now, and yet what it sends cannot overtake what it has sent: no receiver hears it before it has
+        all of the one before.
         """
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class Medium:
         raise NotImplementedError
 
     def _let_go(self, node: Transceiver) -> None:
-        """The node is locked on nothing any more; what it was locked on is still in the air."""
+        """The node is no longer locked on a frame; what it was locked on is still in the air."""
         node.lock_until = NEVER
 
     def _abort_reception(self, sender: Transceiver, now: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""Who may be in range of a sender: a list that is nearly right, for nearly nothing.
+"""List the nodes that may be in range of a sender: nearly exact, at nearly no cost.
 
 Model     Square bins as wide as the longest range; around them a candidate list per node (a Verlet list):
           all nodes within range plus a margin, good until two of them can have used the margin up.
@@ -72,7 +72,7 @@ class Neighbours:
         return transceiver.candidates
 
     def _forget_around(self, transceiver: Transceiver) -> None:
-        """Everyone who can have the node in a list must look again."""
+        """Mark all lists that can contain the node for renewal."""
         for other in self._around(transceiver):
             other.candidates_until = NEVER
 

@@ -143,7 +143,7 @@ class WirelessParameters(Parameters):
 
     @model_validator(mode="after")
     def _of_this_band(self) -> WirelessParameters:
-        """What the path loss does not say of the carrier follows from the mode."""
+        """Take from the mode what the path loss leaves open about the carrier."""
         given, meaningful = self.path_loss.model_fields_set, MEANINGFUL[self.path_loss.model]
         usual = BANDS.get(self.mode, {}).items()
         missing = {key: value for key, value in usual if key in meaningful and key not in given}
@@ -191,7 +191,7 @@ class WirelessParameters(Parameters):
 
     @property
     def detection_m(self) -> float | None:
-        """None: nobody listens before it sends."""
+        """None: nodes send without listening."""
         return None if self.mac == "acking" else self.detection_range_m or self.range_m
 
     @property

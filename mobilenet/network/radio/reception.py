@@ -2,7 +2,7 @@
 
 Model     noise: thermal at 290 K in the band of the frame's kind (22 MHz for DSSS and CCK, 20 MHz for OFDM) and the
           receiver's noise figure. A frame is a PHY header at its family's lowest rate and a payload at its own; the
-          preamble in front of them counts for detection alone
+          preamble in front of them counts only for detection
 Units     hundredths of a dB and dBm, zeptowatts, metres, nanoseconds; chances in 2**-32
 Source    IEEE 802.11-2016, clauses 15 to 18, for headers; ns-3 3.44 for the defaults; ours: docs/models/sinr.md
 """
@@ -60,8 +60,8 @@ class Reception:
         reach_m: float,
         cutoff_m: float,
     ) -> None:
-        """`rates_mbps`: those that anything is sent at; `reach_m`: beyond it nobody detects a preamble or feels energy;
-        `cutoff_m`: no interference from beyond.
+        """`rates_mbps`: those that anything is sent at; `reach_m`: beyond it no node detects a preamble or feels
+        energy; `cutoff_m`: no interference from beyond.
         """
         self._tx_host, self._tx_station = hundredths(tx_dbm), hundredths(station_tx_dbm)
         self.preamble_rssi_cdbm = hundredths(preamble_rssi_dbm)
@@ -98,7 +98,7 @@ class Reception:
         return max(self.preamble_rssi_cdbm, self.noise_cdbm_of(rate_mbps) + self.preamble_sinr_cdb)
 
     def clear_cdbm(self, rate_mbps: float) -> int:
-        """So strong, a frame survives the noise alone for certain."""
+        """The power at which a frame is certain to survive the noise."""
         return self._clear[rate_mbps]
 
     def _header_mbps(self, rate_mbps: float) -> float:
@@ -147,7 +147,7 @@ def hundredths(db: float) -> int:
 
 
 def reception_noise_cdbm(rate_mbps: float, noise_figure_db: float) -> int:
-    """What a frame of that rate has to stand out of."""
+    """The noise that a frame of that rate has to exceed."""
     return hundredths(noise_dbm(22e6 if _is_dsss(rate_mbps) else 20e6, noise_figure_db))
 
 

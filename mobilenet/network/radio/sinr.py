@@ -5,14 +5,14 @@ Model     a frame arrives with the sender's power less the link's loss, times th
           above the noise: those that would detect its preamble if the medium were silent.
           Preamble: an idle node that a frame reaches looks 4 us later at the strongest of all that have arrived by
           then. With an SINR of at least `preamble_sinr_cdb` it receives this one, until its end; otherwise it
-          listens on. Everything else is noise, also to whoever begins to listen later.
+          listens on. Everything else is noise, also to nodes that begin to listen later.
           Survival: the product over the pieces between two changes of the interference, the PHY header at its rate
           and the payload at the frame's. One draw per frame and receiver: lost is a `collision` if the same draw had
-          survived the noise alone, else `bit_errors`.
+          survived only noise, else `bit_errors`.
           Carrier sense: busy while it receives, from the moment of detection on, and while the sum of all powers is
           at least `energy_cdbm`. Powers more than 20 dB below that are left out of this sum, and interference from
-          where the path loss alone leaves less than a hundredth of the noise, or from beyond 3 km, out of the SINR.
-          Interference is worked out for those who receive, when they need it: at the preamble and at the end
+          where path loss leaves less than a hundredth of the noise, or from beyond 3 km, out of the SINR.
+          Interference is computed for receivers, when they need it: at the preamble and at the end
 Rounding  the choice at 4 us is made in one step for all receivers of a frame, 4 us after its first bit was sent: what
           is sent within one propagation delay after that, and yet reaches a node before its own 4 us are over, is
           interference there, not a rival
@@ -142,7 +142,7 @@ class Sinr(Medium):
         powers: list[int] = []
         latest = 0
         candidates = self.neighbours.candidates(sender, now)
-        if not sender.up:  # a station whose radio is off: nobody is near
+        if not sender.up:  # a station whose radio is off: none is near
             frame.x_m = NOWHERE_M
             candidates = ()
         for node in candidates:
@@ -213,7 +213,7 @@ class Sinr(Medium):
         return RECEIVED  # until something else becomes of it
 
     def choose(self, frame: Frame) -> None:
-        """4 us of the frame have been sent: those who wait for its preamble decide what they receive."""
+        """4 us of the frame have been sent: nodes that wait for its preamble decide what they receive."""
         states = self._states
         serial = frame.serial
         air = self._around.frames

@@ -19,7 +19,7 @@ CHANCE: Final = 2**32
 
 
 def cost_of(table: list[int], sinr_cdb: int, millibits: int) -> int:
-    """Of a piece, in 2**-30 nats."""
+    """The log of a piece's chance, in 2**-30 nats."""
     if sinr_cdb >= HIGHEST_CDB:
         return table[HIGHEST_CDB - LOWEST_CDB] * millibits // 1000
     return table[max(0, sinr_cdb - LOWEST_CDB)] * millibits // 1000

@@ -48,7 +48,7 @@ class Transceiver:
         self.free_from = NEVER
         self.lock_until = NEVER
         self.lock_frame = 0  # the serial of the frame that it is locked on: no reference, which would be one more line
-        self.serving: Transceiver | None = None  # the station of a host, for counting who was addressed
+        self.serving: Transceiver | None = None  # the station of a host, for counting the nodes addressed
         self.up = True
         self.contending = False
 

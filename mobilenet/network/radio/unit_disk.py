@@ -3,7 +3,7 @@
 Model     a frame is lost where any other one overlaps it at the receiver; a receiver locks on the
           first frame that reaches it and attempts no other meanwhile; frames
           that only touch do not collide. Options: capture (the locked frame survives interference that is weaker by
-          capture_db under free-space attenuation), and full duplex (who sends receives as well).
+          capture_db under free-space attenuation), and full duplex (a sender receives as well).
           A frame's receivers are the nodes within the communication range
 Units     integer nanoseconds, metres
 Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's unit disk radio; or ours: docs/models/radio.md
@@ -72,7 +72,7 @@ class UnitDisk(Medium):
         least: dict[Transceiver, int] | None = None
         if before is not None and before.serial in self._in_air:
             least = _still_lasts(before, now)
-        # a station whose radio is off sends to nobody
+        # a station whose radio is off does not send
         candidates = self.neighbours.candidates(sender, now) if sender.up else ()
         _touch(candidates)
         for node in candidates:
@@ -208,7 +208,7 @@ def _lock(node: Transceiver, serial: int, last: int, d2: float) -> None:
 
 
 def _note_locked(node: Transceiver) -> None:
-    """What came while the medium was silent is not noted as being in the air before somebody asks."""
+    """Note a locked frame as being in the air, which its arrival in silence leaves for later."""
     if node.lock_until > node.air_until:
         node.air_until = node.lock_until
 

@@ -1,4 +1,4 @@
-"""How much may be under way: slow start, congestion avoidance, fast retransmit, fast recovery.
+"""Limit the bytes in flight: slow start, congestion avoidance, fast retransmit, fast recovery.
 
 Model     RFC 5681 in bytes. In congestion avoidance each acknowledgement adds MSS * MSS / cwnd (equation 3), fractions
           kept; hence delayed acknowledgements halve the growth, as the formula of Mathis with C = 0.87 has it.
@@ -57,7 +57,7 @@ class Congestion:
 
     @property
     def allowance(self) -> int:
-        """Bytes that may be under way now.                                                    RFC 5681, 3.1; RFC
+        """Bytes that may be in flight now.                                                    RFC 5681, 3.1; RFC
         3042, 2
         """
         if self.duplicates and self._limited and not self.recovering:
@@ -130,7 +130,7 @@ class Congestion:
         self.duplicates = 0
 
     def on_idle(self) -> None:
-        """Nothing was sent for longer than a timeout: the window tells nothing any more.                  RFC 5681,
+        """Nothing was sent for longer than a timeout: the window is out of date.                  RFC 5681,
         4.1
         """
         self.window = min(self._initial, self.window)

@@ -2,11 +2,11 @@
 
 Model     Sans-io: it acts through its port only, so it is as deterministic as what it is given. The stream carries
           messages; their bytes are counted, the objects travel by reference. The application takes what is ready at
-          once, so the receiver's window is constant and told once, in the SYN.
+          once, so the receiver's window is constant and sent once, in the SYN.
           A timer for the set-up and for retransmission, one for delayed acknowledgements; nothing else: a connection
-          on which nothing is to be said is silent.
+          with nothing to send is silent.
           After a timeout everything unacknowledged counts as lost and is sent again as the window allows (go-back-N),
-          cut anew. One segment at a time is measured, as in BSD; anything sent again ends the measurement (Karn).
+          cut again. One segment at a time is measured, as in BSD; anything sent again ends the measurement (Karn).
 Left out  FIN (end it with `reset`, or `abort` where a node crashed), simultaneous open, keep-alive and probes of a
           closed window, data in a SYN, SACK, timestamps, ECN, path MTU, urgent data, wrap-around of sequence numbers
 Units     integer nanoseconds, bytes
@@ -129,7 +129,7 @@ class Connection:
         self._ack_timer.stop()
 
     def reset(self) -> None:
-        """ABORT: forget the connection, and tell the other end once.                                   RFC 9293,
+        """ABORT: forget the connection, and notify the other end once.                                   RFC 9293,
         3.10.5
         """
         if self.state is State.CLOSED:
@@ -163,7 +163,7 @@ class Connection:
             self._timer.start(min(self.estimator.rto_ns, self._deadline - self._port.now))
 
     def _learn(self, syn: Segment) -> None:
-        """What the other end says of itself. A segment never exceeds its window.                        RFC 9293,
+        """Take the other end's values. A segment never exceeds its window.                        RFC 9293,
         3.7.1
         """
         self.peer_incarnation = syn.source

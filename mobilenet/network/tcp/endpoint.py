@@ -1,4 +1,4 @@
-"""All TCP connections of a node: who is meant, who is new, who is unknown.
+"""All TCP connections of a node: known, new and unknown ones.
 
 Model     A node calls `connect` or waits for others to. Connections are found by peer and incarnation; a segment of
           none is answered with a RST, so an end that outlived the other learns it when it next speaks.
@@ -107,7 +107,7 @@ class Link:
         self.connection.abort()
 
     def reset(self) -> None:
-        """Forget the connection and tell the other end, once."""
+        """Forget the connection and notify the other end, once."""
         self._endpoint.forget(self)
         self.connection.reset()
 
@@ -125,7 +125,7 @@ class Endpoint:
         self._last_incarnation = UNKNOWN
 
     def connect(self, peer: int) -> Link:
-        """Begin a connection; `on_open` or `on_closed` tells how it went."""
+        """Begin a connection; `on_open` or `on_closed` reports the outcome."""
         link = Link(self, peer, passive=False)
         self.links[peer, link.connection.incarnation] = link
         link.connection.connect()
@@ -166,7 +166,7 @@ class Endpoint:
         return self._last_incarnation
 
     def replace(self, link: Link) -> None:
-        """`link` stands: an older one that the same peer opened is dead at its other end."""
+        """`link` is complete: an older one that the same peer opened is dead at its other end."""
         older = self._accepted.get(link.peer)
         self._accepted[link.peer] = link
         if older is not None:

@@ -49,7 +49,7 @@ class Estimator:
         self.rto_ns = min(2 * self.rto_ns, self._ceiling_ns)
 
     def wait(self, rto_ns: int) -> None:
-        """The timeout is this, until a sample says otherwise.                                       RFC 6298, 2.1,
+        """The timeout is this, until there is a sample.                                       RFC 6298, 2.1,
         5.7
         """
         self.rto_ns = min(rto_ns, self._ceiling_ns)

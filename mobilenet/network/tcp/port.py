@@ -1,4 +1,4 @@
-"""What a connection may do, and what it tells; what is counted.
+"""A connection's calls and upcalls, and its counters.
 
 Model     `send` hands a segment to the network and returns; it must not arrive anywhere within that call.
           An upcall may call `send`, `reset` or `abort` of the connection at once.
@@ -16,7 +16,7 @@ from mobilenet.network.tcp.segment import Segment
 from mobilenet.protocols.port import Timer
 
 Reason = Literal[
-    "connect_timeout",  # nobody answered the set-up in time
+    "connect_timeout",  # the peer did not answer the set-up in time
     "refused",  # the other end does not accept connections
     "reset",  # the other end does not know this connection (any more)
     "retransmissions",  # it was silent through too many timeouts
@@ -36,7 +36,7 @@ class Port(Protocol):
         """To the other end; it may be lost, repeated and overtaken."""
 
     def on_open(self) -> None:
-        """The connection stands; messages may have been queued before."""
+        """The connection is complete; messages may have been queued before."""
 
     def on_message(self, message: Any) -> None:
         """The next message of the other end, once each, in order."""

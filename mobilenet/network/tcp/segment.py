@@ -20,7 +20,7 @@ MSS_OPTION_BYTES = 4
 
 SYN, ACK, RST = 1, 2, 4
 SYN_ACK = SYN | ACK
-UNKNOWN = 0  # the incarnation at the other end, before it has told
+UNKNOWN = 0  # the incarnation at the other end, before it is known
 
 
 class Sized(Protocol):
@@ -56,7 +56,7 @@ class Segment(NamedTuple):
 
 
 class TcpSyn(Segment):
-    """SYN and SYN-ACK. The four kinds are one segment to TCP; they differ for whoever counts."""
+    """SYN and SYN-ACK. The four kinds are one segment to TCP; they differ only for the counters."""
 
     __slots__ = ()
 

@@ -1,8 +1,9 @@
 """One direction of a wire: first in, first out.
 
 Model     store and forward; a message waits until those before it are on the wire, takes size / bandwidth
-          to get there, and arrives one propagation delay later; nothing is lost, unless somebody cuts the wire. A cut
-          link holds what is sent over it, in order, until it is mended; what was sent before arrives. Or it loses both
+          to get there, and arrives one propagation delay later; nothing is lost, unless the wire is cut by hand. A cut
+          link holds what is sent over it, in order, until it is repaired; what was sent before arrives. Or it loses
+          both
 Units     integer nanoseconds, bytes (headers included), bits per second
 Source    ours: docs/models/wires.md
 """
@@ -29,7 +30,7 @@ class Link:
     def __init__(
         self, kernel: Kernel, bits_per_s: int, delay_ns: int, is_lost: Callable[[Arrive], None] = lambda arrive: None
     ) -> None:
-        """`is_lost` is told of what will not arrive."""
+        """`is_lost` is called for what will not arrive."""
         self._calendar = kernel.calendar
         self._bits_per_s = bits_per_s
         self._delay_ns = delay_ns

@@ -1,6 +1,6 @@
 """Stations, the links between them, and the way of a message over several links.
 
-Model     a full mesh, or the edges of a connected graph. Where two stations are no neighbours, messages go hop by hop
+Model     a full mesh, or the edges of a connected graph. Where two stations are not neighbours, messages go hop by hop
           on a shortest way (of several the one over the lowest numbers), stored and forwarded at each station on it.
           In a mesh the links are FIFO, and so are ways; but two ways to one station take different times
 Shapes    edges: pairs of station numbers
@@ -114,7 +114,7 @@ class WiredNetwork:
         self._delay_ns = delay_ns
         self._header_bytes = header_bytes
         self._on_hop = on_hop
-        self.on_lost: Callable[[Any], None] = _ignore  # is told of each message that will not arrive
+        self.on_lost: Callable[[Any], None] = _ignore  # is called for each message that will not arrive
         self._receive: list[Receive] = [_nobody] * stations
 
     def attach(self, station: int, receive: Receive) -> None:
@@ -193,4 +193,4 @@ def _ignore(message: Any) -> None:
 
 
 def _nobody(source: int, message: Any) -> None:
-    raise AssertionError(f"a message from station {source} to a station that nobody runs")
+    raise AssertionError(f"a message from station {source} to a station that does not run")

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
 
-MAX_DELAY_MS = 5.0  # what null stands for
+MAX_DELAY_MS = 5.0  # the meaning of null
 MTU_BYTES = 1460
 TEST_INTERVAL_S = 1.0
 TIMEOUT_S = 0.5
@@ -79,7 +79,7 @@ class BackboneParameters(LinkParameters):
         if self.edges is not None and self.shape is not None:
             raise ValueError(f"shape: {self.shape}, but edges are given; expected one of the two")
         if self.kind == "tree" and self.shape == "full_mesh":
-            raise ValueError("shape: a tree is no full_mesh; expected star, chain or breadth_first, or another kind")
+            raise ValueError("shape: a tree is not a full_mesh; expected star, chain or breadth_first, or another kind")
         for key, kinds in (
             ("max_delay_ms", ("vcube_best_effort",)),
             ("mtu_bytes", ("vcube_best_effort", "vcube_causal")),

@@ -5,7 +5,7 @@ Model     A broadcast floods the tree: a station forwards it to all neighbours b
           between any two stations for all traffic, and causal delivery across both calls: if b was sent or
           delivered at x's sender before x, b is delivered at x's destination before x.
 Shapes    positions: float64 (n, 2), metres; edges: pairs of station numbers
-Errors    ValueError for edges that are no tree
+Errors    ValueError for edges that do not form a tree
 Source    Wilhelm, Arantes, Sens, A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
           Sections III and IV.B; Friedman, Manor, Causal ordering in deterministic overlay networks (2004)
 """

@@ -90,7 +90,7 @@ class Contexts(dict[int, Context]):
             low = c.nxt if c.nxt > c.base else c.base
             if low < lowest and now - c.heard_ns <= silent_ns and c.state is State.OWN and not c.expired:
                 lowest = low
-        return lowest  # F14 (nothing is resent for those who are not heard)
+        return lowest  # F14 (nothing is resent for hosts that are not heard)
 
     def delivered_elsewhere(self, number: int) -> tuple[int, ...]:
         """M_d of a message."""

@@ -4,7 +4,7 @@ Source      ours: docs/protocols/mobile-causal.md, F11
 Names       cookie -> the number that chal carries and the next join brings back
 Assumes     soft state: what is held here may be forgotten at any time, the host repeats its join
 Deviations  F11  print answers every join (A2:31-36): a late copy of a join, behind a leave, creates a structure that
-                 nobody removes. Here nothing is created before the host has answered a challenge. An older join never
+                 is never removed. Here nothing is created before the host has answered a challenge. An older join never
                  replaces the cookie of a newer one: a late copy could keep the newer one out
 """
 

@@ -1,4 +1,4 @@
-"""What the mobile causal broadcast says of itself.
+"""The declaration of the mobile causal broadcast.
 
 Source    Wilhelm, Arantes, Sens (2020); ours: docs/protocols/mobile-causal.md
 """
@@ -57,7 +57,7 @@ class MobileCausal(Declaration):
     rests = "by resending"
     # Exchanges: leave; join and chal, join and init_ACK; twice init and init_ACK, ack_h and nothing or reinit.
     # Messages: Delete; Req1 and the answers; and for each init Req1, Rsp1, Req2, Rsp2, which wait for the same four of
-    # an older request that is under way (F9b: then the owner serves the newest). Rsp2 carries what was missed
+    # an older request that is in progress (F9b: then the owner serves the newest). Rsp2 carries what was missed
     settling = Settling(exchanges=1 + 2 + 2 * 2, messages=1 + 2 + 2 * 2 * 4, backlogs=2 * 2)
     messages_stay_whole = True
     keeps_until_acknowledged = True

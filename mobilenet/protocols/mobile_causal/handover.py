@@ -1,4 +1,4 @@
-"""Which station owns a host, and how the ownership moves.
+"""Decide which station owns a host, and move the ownership.
 
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithm 4 lines 54-103 and section IV.D; the repaired rules: docs/protocols/mobile-causal.md
@@ -20,13 +20,15 @@ Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "nex
             F9c  A4:58-60    a station that is not owner deletes a requester to which the token is already on its way:
                              only the owner objects to init requests
             F9d  A4:99       Delete names a session, test strict: the stale requester never goes. Exact request identity
-            F9e  -           two requesters wait for each other when nobody owns the host: a lower one gets Nothing at
+            F9e  -           two requesters wait for each other when no station owns the host: a lower one gets Nothing
+            at
                              once
-            F10  A4:54,69    a session alone identifies a request: a late init after leave re-creates the requester, the
+            F10  A4:54,69    only a session identifies a request: a late init after leave re-creates the requester, the
                              old Rsp1 fits and it waits for ever. Identity is (Ses, station counter)
             F12b A2:35       a join starts at minSeq(), the oldest stored message: one that the host delivered in a life
                              before. At the next number
-            F12c A2:35       a join is answered at once: messages delivered in the life before may still be under way to
+            F12c A2:35       a join is answered at once: messages delivered in the life before may still be on their way
+            to
                              this station. Here: n-1 answers first
             F16  A4:70-71,78-79,86-87,103
                              a station relays what is for another one, without a return before the code that follows,
@@ -97,7 +99,7 @@ class Handover:
         if c.state is State.REQJ:
             c.base = c.nxt = self._stream.next_number  # A2:35, F12b
             self._become_owner(c)
-        else:  # nobody owns h, or this request is superseded
+        else:  # no station owns h, or this request is superseded
             self._port.send(c.host, Reset(c.host, c.ses))  # F15
             self.drop(c)
 
@@ -153,7 +155,7 @@ class Handover:
             self._wired.send(request.source, Objection(c.host, request.rq))  # F9b
         self._grant(c, requests[-1])  # A4:93 (no init_ACK: the host is elsewhere)
 
-    # --- the owner, and those who are not
+    # --- the owner, and the others
 
     def on_req1(self, source: int, m: Req1) -> None:
         """upon reception of Req_1                                       A4:54-68"""
@@ -215,12 +217,12 @@ class Handover:
             self.drop(c)
 
     def drop(self, c: Context) -> None:
-        """Delete it; whoever waits for it learns that nothing is here."""
+        """Delete it; answer stations that wait for it with "nothing here"."""
         for request in c.pend:  # A4:100, F9b
             self._wired.send(request.source, Nothing(c.host, request.rq))  # A4:101
         self._stream.delete(c)  # A2:41, A4:102
 
-    # --- telling the host
+    # --- notifying the host
 
     def send_init_ack(self, c: Context) -> None:
         """init_ACK, then what remains of the recovery messages"""

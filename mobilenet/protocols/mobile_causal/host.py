@@ -17,7 +17,7 @@ Deviations  F1a  A1:35  ack_C sets the delivery counter from an acknowledgement 
                         RBuffer and is delivered a second time. Here the skip set comes with init_ACK
             F5   A1:26  recovery messages numbered from 0 on, and a 4th state: a host that moves on after one of them
                         asks with "1", which the next station reads as its stream's number. Here recovery messages have
-                        the numbers base-k..base-1, and a lane of their own in RBuffer
+                        the numbers base-k..base-1, and their own lane in RBuffer
             F8   IV.E   seq_C saved with acks (A1:49): deliver, crash, recover, deliver again; Ses_LC saved apart from
                         seq_C: one station's session with another one's number. Here (LC, nxt) is one record, written at
                         each delivery
@@ -27,8 +27,8 @@ Deviations  F1a  A1:35  ack_C sets the delivery counter from an acknowledgement 
                         not. With a fresh session, repeated until acknowledged
             F13c A1:13  leave at once: own messages are lost or resent in the next life. Here: after SBuffer is empty
             F15  IV.E   reinit and reset: what a station forgot after T is announced to the host, which gets Gap()
-            A1:48       a heartbeat beside the acknowledgement timer, begun anew by each acknowledgement: a host that
-                        receives nothing would else never be told that it is forgotten. Its interval is drawn each time:
+            A1:48       a heartbeat besides the acknowledgement timer, restarted by each acknowledgement: a host that
+                        receives nothing would else never learn that it is forgotten. Its interval is drawn each time:
                         with equal ones two hosts that do not hear each other, once they collide, collide for ever, and
                         one of them is taken for silent
 """
@@ -242,7 +242,7 @@ class Host:
         """App_Co: what the new station had discarded                    A1:23-32"""
         if m.host != self._port.me or m.ses != self.stable.ses or self.stable.status is not Status.MEMBER:  # A1:24
             return
-        if not self._connected:  # A1:25, A1:26, F5 (print counts from 0; here init_ACK tells from where)
+        if not self._connected:  # A1:25, A1:26, F5 (print counts from 0; here from the number in init_ACK)
             self._rbuf.recovery[m.number] = m  # A1:28
             return
         if self.stable.nxt <= m.number < self._rbuf.base:  # A1:27, A1:29, F5

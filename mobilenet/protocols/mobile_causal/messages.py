@@ -5,7 +5,7 @@ Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dyn
 Names     App_hs AppHs, App_sh AppSh, App_Co AppCo, App_ss App, ack_h AckH, ack_C AckC, init_ACK InitAck,
           leave_ACK LeaveAck, Req_1 Req1, Rsp_1 Rsp1, ...; not in the paper: Chal, Reinit, Reset, Nothing, Objection
 Units     bytes. A skip set takes one bit per number from `base` to its last. Each wireless message carries a
-          station: the one addressed, or the sending one. The port keeps it beside the message (`to`, `sender`); its
+          station: the one addressed, or the sending one. The port keeps it with the message (`to`, `sender`); its
           bytes are counted here
 Body      an int: the declared payload bytes. Nothing looks inside
 """
@@ -28,7 +28,7 @@ wired = message()
 
 
 class Request(NamedTuple):
-    """The identity of a handoff or join request: the session, and a number of the requesting station alone."""
+    """The identity of a handoff or join request: the session, and a number of the requesting station."""
 
     ses: Number
     k: Number
@@ -88,7 +88,7 @@ class AppSh(NamedTuple):
     number: Number
     id: MessageId
     body: Body
-    # M_d: who must not deliver it; informative, hosts go by the skip set
+    # M_d: hosts that must not deliver it; informative, hosts go by the skip set
     delivered: Annotated[tuple[Id, ...], Listed("md")]
 
 
@@ -170,7 +170,7 @@ class Delete(NamedTuple):
 
 @wired
 class Nothing(NamedTuple):
-    """An answer to Req1: nothing here stands for this host any more."""
+    """An answer to Req1: there is nothing here for this host any more."""
 
     host: Id
     rq: Request

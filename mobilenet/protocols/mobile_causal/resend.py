@@ -4,8 +4,8 @@ Model     a message is due I(x) after the radio has sent, or dropped, its last c
               I(x) = (first - (first - full) * min(x, W) / W) * U[jitter]
           At most W messages are resent per I(x), oldest first, in batches: at most `mac_backlog` copies wait in the
           radio at once, and once all of them are sent resending rests, so that it takes `resend_share` of the time.
-          W = 150 in I = 0.2 s alone would fill the medium; two neighbouring stations that do not hear each other would
-          then silence the hosts between them for good, even when nobody broadcasts (static_heavy.yaml, seed 19).
+          W = 150 in I = 0.2 s would by itself fill the medium; two neighbouring stations that do not hear each other
+          would then silence the hosts between them for good, even when no host broadcasts (static_heavy.yaml, seed 19).
           First transmissions are never held back: a window that starts at the oldest pending message would let one
           silent host block its whole cell (F14)
 Units     integer nanoseconds
@@ -31,7 +31,7 @@ Key = TypeVar("Key", int, tuple[int, int])  # ordered by age
 
 
 class Resender(Generic[Key]):
-    """The pending messages of one buffer. `make` gives a fresh copy, or None while nobody listens."""
+    """The pending messages of one buffer. `make` gives a fresh copy, or None without a listener."""
 
     __slots__ = (
         "_batch_began",
@@ -164,7 +164,7 @@ class Resender(Generic[Key]):
     def _pump(self) -> None:
         """Hand over a batch of what is ready, oldest first, as far as the window goes."""
         if self._pumping or self._waiting_copies:
-            return  # a copy was dropped while it was handed over, or the last batch is still under way
+            return  # a copy was dropped while it was handed over, or the last batch is still in the queue
         if self._port.now < self._rest_until:
             self._restart_timer()
             return

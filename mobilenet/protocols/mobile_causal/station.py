@@ -11,8 +11,8 @@ Deviations  F4a  A2:2      the giver goes on accepting App_hs after Rsp1: the me
                            lost, is disseminated twice. As F4a
             F5   A2:13-17,27-30
                            init_ACK after the recovery messages: see host.py. Here init_ACK first (handover.py)
-            F6   A2:26-28  a number is used outside the test of LC in A2:22 (as far as the indentation of print tells),
-                           though it may be another station's: only if it was told with this context's session
+            F6   A2:26-28  a number is used outside the test of LC in A2:22 (as far as the indentation of print shows),
+                           though it may be another station's: only if it came with this context's session
             F7   A2:20     init at a station that is handing over finds a "locked" structure and is acknowledged, then
                            the structure goes: the host hangs. Ignored until the token is gone; the host repeats
             F11  A2:31-36  every join is answered: see cookies.py. Here only a join that carries the cookie
@@ -111,7 +111,7 @@ class Station:
         return len(self._stream.sbuf), self.ctx.rbuf_total
 
     def settled(self) -> bool:
-        """No join and no handoff is under way here."""
+        """Whether no join and no handoff is in progress here."""
         return all(c.state is State.OWN for c in self.ctx.values())
 
     def serves(self, host: int) -> bool:
@@ -120,7 +120,7 @@ class Station:
         return c is not None and c.state is State.OWN and not c.rec and not c.expired
 
     def context_of(self, host: int) -> Context | None:
-        """What is kept of a host, for people who look."""
+        """What is kept of a host, for display."""
         return self.ctx.get(host)
 
     # --- from hosts
@@ -221,7 +221,7 @@ class Station:
     # --- long failures: the T extension
 
     def _on_expiry_timer(self) -> None:
-        """Look at everybody eight times per T."""
+        """Check all hosts eight times per T."""
         assert self._expiry_s is not None
         self._expiry_timer.start(ns(self._expiry_s / LOOKS))
         now, limit = self._port.now, ns(self._expiry_s)
@@ -229,7 +229,7 @@ class Station:
         for c in list(self.ctx.values()):
             silent = now - c.heard_ns
             if c.state is State.OWN and not c.expired and silent >= limit:  # F15
-                self._port.expired(c.host)  # F15 (the network is told)
+                self._port.expired(c.host)  # F15 (the network is notified)
                 self._expire(c)
             elif c.state is State.OWN and c.expired and stub is not None and silent >= limit + ns(stub):
                 self._handover.drop(c)

@@ -3,7 +3,8 @@
 Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
             Algorithm 2 lines 44-47 (Disseminate), and `clear` of A2:12 and A4:83
 Names       seq_C -> next_number, SBuffer -> sbuf, minSeq() -> oldest, clear(SBuffer) -> collect, m_nd -> Context.rec
-Assumes     one radio for the whole cell; numbers are given on arrival and never reset. What arrives while nobody in the
+Assumes     one radio for the whole cell; numbers are given on arrival and never reset. What arrives while no host in
+          the
             cell needs it is numbered, and neither kept nor radioed
 Deviations  F14      first frames are never held back, so that one silent host does not block its cell: the window of
                      print is a limit of resending (resend.py)
@@ -52,7 +53,7 @@ class CellStream:
     # --- numbers
 
     def append(self, item: Item, from_wire: bool) -> None:
-        """Number a message and radio it; what nobody needs is numbered and forgotten."""
+        """Number a message and radio it; what no host needs is numbered and forgotten."""
         number = self.next_number  # F14 (no window holds it back)
         self.next_number = number + 1  # A2:47
         if self._contexts.floor_of is None:

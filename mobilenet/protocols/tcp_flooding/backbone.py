@@ -1,6 +1,6 @@
 """The links between stations: a fixed tree of FIFO channels, over which everything is flooded.
 
-Model     of two neighbours the one with the lower number asks for the channel. What is said before it stands waits
+Model     of two neighbours the one with the lower number asks for the channel. What is sent before it is open waits
 Source    Wilhelm, Arantes, Sens (2020), section III: a static tree of FIFO links, TCP; docs/protocols/tcp-flooding.md
 """
 
@@ -13,7 +13,7 @@ from ..port import Channel, WiredChannels
 
 
 class Backbone:
-    """A station's side of it; `hear(neighbour, message)` gets what the others say."""
+    """A station's side of it; `hear(neighbour, message)` gets the others' messages."""
 
     def __init__(self, wired: WiredChannels, hear: Callable[[int, Any], None]) -> None:
         self._hear = hear
@@ -34,7 +34,7 @@ class Backbone:
                     channel.say(message)  # PC forward
 
     def settled(self) -> bool:
-        """Everything said here has arrived."""
+        """Whether everything sent here has arrived."""
         return not any(self._early.values()) and all(c is None or not c.backlog for c in self._channels.values())
 
     # --- from the channels

@@ -1,4 +1,4 @@
-"""What flooding over TCP says of itself.
+"""The declaration of flooding over TCP.
 
 Source    Wilhelm, Arantes, Sens (2020), section V; ours: docs/models/tcp.md
 """

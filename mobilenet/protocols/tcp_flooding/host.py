@@ -9,20 +9,22 @@ Assumes     channels are FIFO and may end at any time. Stable survives crashes; 
 Rules       each with what happens without it:
             R1  all that is delivered or broadcast between Return and Safe is sent again over the new link, first: what
                 the host delivers from s1 in that time may be slower on the wire than its own next message over s2
-            R2  `via`: while these are under way, both s1 and s2 know a part of the host's past. A host that crashes now
+            R2  `via`: while these are in transit, both s1 and s2 know a part of the host's past. A host that crashes
+            now
                 and comes back at s3 has to be known from both
             R3  own messages are unsent until a station has them: a crash would lose them, though the host has delivered
                 them
             R4  Moved: only the host knows when it needs s1 no more. s1 closing at Return would break the link before
                 Safe is here
-            R5  Stay: a host that turns back says so, or s2 fills its buffer for ever. Also if its connection to s2 has
+            R5  Stay: a host that turns back reports it, or s2 fills its buffer for ever. Also if its connection to s2
+            has
                 ended by itself by then: the session that it opened for it is never confirmed otherwise
             R6  the probe: a station that gave the connection up (the host was out of reach) is silent, and so is TCP. A
                 host that has nothing to send would wait for ever, on the link that serves as on one that is to become
                 safe or to be left
             R7  each link has a new session: frames of a link left behind arrive late
             R8  the highest number of each origin is remembered: copies come over both links. It begins with what
-                Welcome tells
+                Welcome lists
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ class Host:
         return len(self.stable.unsent), sum(link.incoming for link in links if link is not None)
 
     def settled(self) -> bool:
-        """Out, or with the station of its cell, with nothing under way."""
+        """Out, or with the station of its cell, with nothing in progress."""
         link = self._primary
         if self.is_out():
             return True
@@ -236,7 +238,7 @@ class Host:
         self._try_leave()
 
     def _on_welcome(self, channel: Channel, m: Welcome) -> None:
-        """A new beginning: what was missed is missed; own messages that may be lost are said again."""
+        """A new beginning: what was missed is missed; own messages that may be lost are sent again."""
         stable = self.stable
         joins = stable.status is Status.JOIN
         stable.status, stable.via = Status.MEMBER, (channel.peer,)
@@ -318,7 +320,7 @@ class Host:
         self._next.say(Reenter(self.stable.ses))
 
     def _heard_station(self) -> None:
-        """The probe waits anew; its interval is drawn, since hosts that do not hear each other must not keep step."""
+        """The probe waits again; its interval is drawn, since hosts that do not hear each other must not keep step."""
         self._silence_timer.start(round(self._p.silence_s * self._port.uniform(0.7, 1.3) * SECOND))
 
     def _on_silence(self) -> None:

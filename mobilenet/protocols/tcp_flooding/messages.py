@@ -1,4 +1,4 @@
-"""What TCP flooding says over its links. Sizes derive from the fields: ../fields.py.
+"""The messages of TCP flooding. Sizes derive from the fields: ../fields.py.
 
 Source    ours: docs/protocols/tcp-flooding.md. Ping and Return are ping and pong of PC-broadcast
 Units     bytes; a procedure is named by a station and its own number
@@ -30,7 +30,7 @@ class App(NamedTuple):
 class Attach(NamedTuple):
     """The first word over a new link: the stations in `via` know the host's past.
 
-    `keep`: the link to the last of them still stands.
+    `keep`: the link to the last of them is still open.
     """
 
     ses: Number
@@ -106,14 +106,14 @@ class Ping(NamedTuple):
 
 @message()
 class Return(NamedTuple):
-    """The host's answer: behind everything that it has said."""
+    """The host's answer: behind everything that it has sent."""
 
     id: Procedure
 
 
 @message()
 class Close(NamedTuple):
-    """Whoever has a link of an older session of this host drops it; those in `via` answer."""
+    """Stations with a link of an older session of this host drop it; those in `via` answer."""
 
     id: Procedure
     host: Id

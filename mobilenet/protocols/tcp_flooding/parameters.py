@@ -1,4 +1,4 @@
-"""The numbers of TCP flooding; those of TCP itself are groups of their own beside them.
+"""The numbers of TCP flooding; those of TCP itself are separate groups.
 
 Units     seconds and milliseconds, as the names say
 Errors    pydantic.ValidationError at construction only

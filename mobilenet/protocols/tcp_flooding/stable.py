@@ -1,7 +1,7 @@
 """What a host remembers through a crash.
 
 Model     what a handler writes here is written atomically. Not here is what was delivered: a link begins with Welcome,
-          which tells all that the station has received, and this contains all that the host has (see station.py, "by
+          which lists all that the station has received, and this contains all that the host has (see station.py, "by
           gap")
 Source    ours: docs/protocols/tcp-flooding.md
 """

@@ -21,9 +21,9 @@ Rules       each with what happens without it:
                  Ping makes the second link safe although what s2 forwarded in between is still behind h
             R10  Closed is awaited before Welcome: h received m from s1, and its answer m' overtakes m at s2 where s1's
                  copy is slow
-            R11  Welcome tells the past: h joins at s1 behind m, delivers m' that follows m, and changes to s2 where m
+            R11  Welcome has the past: h joins at s1 behind m, delivers m' that follows m, and changes to s2 where m
                  is still to come: without having received m it would take it for new, after m'
-            R12  links of older sessions are dropped everywhere when a newer one stands: s3 would fill a buffer for a
+            R12  links of older sessions are dropped everywhere when a newer one is open: s3 would fill a buffer for a
                  host that will never acknowledge, and never be at rest
             R13  an Attach of an older session than one heard of is refused: its frame waited in a queue while the host
                  moved on
@@ -128,7 +128,7 @@ class Station:
             self._enter(link)
 
     def _ping_old_link(self, link: HostLink, via: int) -> None:
-        """The old link stands: ping over it, and buffer what comes meanwhile        PC ping"""
+        """The old link is open: ping over it, and buffer what comes meanwhile        PC ping"""
         link.ping, link.buffer = self._new_procedure(), []  # PC buffer, R9
         self._backbone.flood(Ping(link.ping, link.host, link.ses, via))  # PC ping
 
@@ -139,7 +139,7 @@ class Station:
             self._enter(link)
 
     def _enter(self, link: HostLink) -> None:
-        """No old link, or none to rely on: older ones are closed, and where the last safe one was they say so."""
+        """No old link, or none to rely on: older ones are closed, and the station of the last safe one reports it."""
         link.closing = {station for station in link.via if station != self._me}
         link.close = self._close_others(link, tuple(sorted(link.closing)))  # R10
         self._try_welcome(link)
@@ -169,14 +169,14 @@ class Station:
     # --- hosts that go
 
     def _on_host_return(self, link: HostLink, m: Return) -> None:
-        """The host's answer, behind all that it said here."""
+        """The host's answer, behind all that it sent here."""
         self._on_return(None, m)
 
     def _on_here(self, link: HostLink, m: Here) -> None:
         """The keep-alive probe: TCP has answered it                     R6"""
 
     def _on_moved(self, link: HostLink, m: Moved) -> None:
-        """The host has come over: nobody else needs a link to it."""
+        """The host has come over: no other station needs a link to it."""
         self._close_others(link)  # R4, R12
 
     def _on_stay(self, link: HostLink, m: Stay) -> None:

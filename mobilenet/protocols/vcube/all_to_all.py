@@ -1,15 +1,15 @@
-"""All-RB: reliable broadcast without trees. The source sends to everybody, and everybody acknowledges.
+"""All-RB: reliable broadcast without trees. The source sends to all, and all acknowledge.
 
 Source      Jeanneau, Rodrigues, Arantes, Duarte (JBCS 2017), "Experimental evaluation": the one-to-all strategy that
             VCube-RB is compared with. There is no pseudo-code; the rules are read from the prose
-Names       last, correct as in VCube-RB; owed: m -> who has not acknowledged it
+Names       last, correct as in VCube-RB; owed: m -> processes that have not acknowledged it
 Assumes     as VCube-RB
 Promises    as VCube-RB
 Rules       broadcast   to all n-1 others in ascending order, suspected ones too ("messages are also sent to processes
                         considered to be faulty"); the next one waits for the acknowledgements of this one, as in
                         VCube-RB
-            crash(j)    j owes nothing any more; whoever has last[j] sends it to everybody, once
-            TREE        a message whose source is suspected already is sent to everybody on arrival, too: or a process
+            crash(j)    j owes nothing any more; each process with last[j] sends it to all, once
+            TREE        a message whose source is suspected already is sent to all on arrival, too: or a process
                         that gets it after it has suspected the source is the only one to have it, n = 3
 """
 

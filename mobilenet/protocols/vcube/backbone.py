@@ -3,7 +3,7 @@
 Kinds     vcube_best_effort   Bundling; needs a perfect detector. As stations never fail, it needs none
           vcube_reliable      VCube-RB; its detector may be wrong
           vcube_causal        causal broadcast with aggregation, ordered by its own vector clocks
-Units     bytes. A message says who broadcast it, and its number there; an acknowledgement the same
+Units     bytes. A message names its source, and its number there; an acknowledgement the same
 Errors    KeyError for another kind (the scenario refuses unknown names before)
 Source    ours: docs/protocols/vcube.md
 """

@@ -18,14 +18,14 @@ Deviations, each with what goes wrong in print
             (l.84 finds nothing to send): dropped when no row of m is left
   l.67      picks one k with <k,j,m>. After a crash there may be <p1,j,m> and <p2,j,m>, and j answers once: all rows of
             (j, m) go. n = 32, all broadcast at 0, crashes of 10 at 2, 22 at 3, 20 at 2, 24 at 5: 4 waits for 21 for
-            ever, 21 for 29, ... (nobody does if 4 broadcasts alone); the same with crashes of 31 at 1, 0 at 2, 12 at 5,
+            ever, 21 for 29, ... (none does if only 4 broadcasts); the same with crashes of 31 at 1, 0 at 2, 12 at 5,
             17 at 5, and source 28
-  l.33, 76  FF_neighbor may be nobody: skipped
-  l.77      message by message, and rows in the order in which they came: it says nothing of order, and no promise needs
+  l.33, 76  FF_neighbor may be empty: skipped
+  l.77      message by message, and rows in the order in which they came: it leaves the order open, and no promise needs
             one, but runs must be repeatable
 Reads       l.16-17 also for what is delivered already: a new parent needs its ACK, and its subtree may be another one.
             l.33 children in descending order of clusters: what takes longest goes first (the printed latencies need it)
-            l.49-50 the timer starts with the first element, and anew after an overflow
+            l.49-50 the timer starts with the first element, and again after an overflow
             l.3, 11, 53 what has no rows would be dropped at once: so msg_set is what ack_set has rows of
 Own         a message without application payload does not wait: it takes along what waits for the same neighbour
 Speed       every process has rows of almost every message at the same time, and what is not in the cache costs more
@@ -46,7 +46,7 @@ BOTTOM = -1
 
 
 class Ack(Overhead):
-    """<ACK, (src, ts)>. It tells which message, and nothing else of it."""
+    """<ACK, (src, ts)>. It only names the message."""
 
     __slots__ = ("m", "size_bytes")
     is_urgent = False
@@ -57,7 +57,7 @@ class Ack(Overhead):
 
 
 class Tree(Carrier):
-    """<TREE, m>. One object for all who have m, and one for all who acknowledge it."""
+    """<TREE, m>. One object for all that have m, and one for all that acknowledge it."""
 
     __slots__ = ("ack", "body", "id", "is_urgent", "size_bytes")
 

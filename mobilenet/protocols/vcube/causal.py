@@ -4,11 +4,11 @@ Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube,
             causal_printed.py; tests hold this fast one against it, step by step
 Names       vector_clock -> _delivered (a set), vector_max -> _received (a set), pending -> _waiting, Children(i, h) ->
             _children[h], m.vc -> m.depends (a set); CheckAgg -> _hand_on, CheckDelivery -> _deliver_when_ready
-Sets        a vector clock says which messages were delivered, and delivery is FIFO: so a clock is a set of messages,
+Sets        a vector clock records which messages were delivered, and delivery is FIFO: so a clock is a set of messages,
             and its entries are the last ones of each source. Sets are integers, message (s, ts) the bit ts * n + s, so
             the vector test over all sources is one operation. The last ones are worked out when they are needed, for a
-            broadcast of one's own
-Assumes     reliable links, in any order; nobody fails. Nobody gets a message twice (trees)
+            own broadcast
+Assumes     reliable links, in any order; no process fails or gets a message twice (trees)
 Deviations  Alg. 1 l.3   "1 < s <= h" reaches half of the processes only (n = 2): 1 <= s <= h
             Alg. 2 l.14  the loop over the packet decides after each message what to hand on; by default it is decided
                          once per packet, which puts more into one packet. `release: message` is the loop of the paper.
@@ -18,7 +18,7 @@ Deviations  Alg. 1 l.3   "1 < s <= h" reaches half of the processes only (n = 2)
 Reads       l.16-17      _received is the contiguous prefix of each source; the highest number received would free
                          messages too early
             l.15, 26     the first condition keeps a message from going to a child twice. Here what has to wait for a
-                         child stands in _held below one message that is missing, is looked at when that one comes, and
+                         child is in _held below one message that is missing, is looked at when that one comes, and
                          goes once
 Aggregation  m waits at i for child k while i has not received a message that m depends on and that k will get through i
             as well: k could not deliver m before. So delivery is never later (same instants if links have fixed delays)
@@ -54,7 +54,7 @@ def routes(n: int) -> list[dict[int, int]]:
         edges = [(i, child) for i in range(n) if (child := first_fault_free(i, s, range(n))) is not None]
         for i, child in edges:
             found[i][child] = handed_on[i]
-        for i, child in edges:  # who gets it there hands it on to its clusters 1..s-1
+        for i, child in edges:  # its receiver there hands it on to its clusters 1..s-1
             handed_on[child] |= found[i][child]
     return found
 
@@ -85,7 +85,7 @@ class CausalBroadcast:
         self._beyond: dict[int, Message] = {}  # bit -> received, with a hole before it
         self._waiting: dict[int, list[Message]] = {}  # missing message -> those that wait for it to be delivered
         self._pending = 0
-        self._held: dict[int, list[tuple[Branch, int, Message]]] = {}  # missing message -> who waits to receive it
+        self._held: dict[int, list[tuple[Branch, int, Message]]] = {}  # missing message -> what waits to receive it
         self._order = 0
         self._covered = n  # how many bits the masks of the branches cover
         self._branches = self._make_branches()
@@ -221,7 +221,7 @@ class CausalBroadcast:
                 branch.free.clear()
 
     def _send(self, child: int, messages: tuple[Message, ...]) -> None:
-        """Split at the MTU; a message larger than that travels alone."""
+        """Split at the MTU; a larger message gets its own packet."""
         batch: list[Message] = []
         size = 0
         for m in messages:

@@ -1,8 +1,8 @@
 """Causal delivery across broadcasts and directed sends: what makes a broadcast over VCube a backbone between stations.
 
 Promises    exactly once; and for a broadcast b and any message x, broadcast or directed: if b was sent or delivered at
-            x's sender before x, b is delivered at x's destination before x, whoever sent b. FIFO per source is not
-            enough: with three stations a message of the third reaches the new station of a host but not yet the
+            x's sender before x, b is delivered at x's destination before x, from any sender of b. FIFO per source is
+            not enough: with three stations a message of the third reaches the new station of a host but not yet the
             previous one, and the handoff loses it
 Source      Birman, Schiper, Stephenson: Lightweight causal and atomic group multicast (1991), CBCAST; compression as in
             Singhal, Kshemkalyani: An efficient implementation of vector clocks (1992), for broadcasts; the stamped
@@ -143,7 +143,7 @@ class StampedSends:
         self._hand_up()
 
     def on_crash(self, process: int) -> None:
-        """A suspicion; as nobody fails, a wrong one."""
+        """A suspicion; as no station fails, a wrong one."""
         self.beneath.on_crash(process)
 
     def on_up(self, process: int) -> None:

@@ -13,7 +13,7 @@ from .port import Carrier, Lists, MessageId, lists_of, payload_of
 
 
 class Message:
-    """An application message, shared by all who have it."""
+    """An application message, shared by all that have it."""
 
     __slots__ = ("before", "bit", "body", "depends", "id", "mask", "size_bytes", "source")
 

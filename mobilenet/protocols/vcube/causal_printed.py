@@ -3,7 +3,7 @@
 Source      Rodrigues, Duarte, Arantes: "Causal Aggregation Broadcast" on VCube, Algorithms 1 and 2; l.N is line N of
             Algorithm 2
 Names       vector_clock, vector_max, pending, m.vc, agg as there; m.s -> source
-Assumes     reliable links, in any order; nobody fails; a tree per source. Any n
+Assumes     reliable links, in any order; no process fails; a tree per source. Any n
 Deviations  Alg. 1 l.3  "1 < s <= h" reaches half of the processes only (n = 2): 1 <= s <= h
             l.30        "for all k != s": the sign is lost in print, and for k = s nothing would ever be delivered
 Reads       l.14        lines 15 to 21 run once for each message of the packet; l.22 once for the packet
@@ -139,7 +139,7 @@ class PrintedCausalBroadcast:
         return follows and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)  # l.30
 
     def _send(self, messages: tuple[Message, ...], k: int) -> None:
-        """Split at the MTU; a message larger than that travels alone."""
+        """Split at the MTU; a larger message gets its own packet."""
         batch: list[Message] = []
         for m in messages:
             if batch and sum(other.size_bytes for other in batch) + m.size_bytes > self._room_bytes:

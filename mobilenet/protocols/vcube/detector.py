@@ -1,7 +1,7 @@
 """The failure detector of VCube: each process tests a few others in rounds, and learns whom they suspect.
 
 Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); section 3.1 of the
-          bundling paper and "VCube topology and failure detection" of the reliable one, which say how often and how
+          bundling paper and "VCube topology and failure detection" of the reliable one, which define how often and how
           long
 Names     timestamps -> stamps: process -> how often its state changed, as far as known here; odd is suspected, absent
           is 0
@@ -65,7 +65,7 @@ class DetectorPort(Protocol):
         """On the detector's own lane."""
 
     def suspect(self, process: int) -> None:
-        """crash(j), to whoever asked for it."""
+        """Report crash(j) to the users of the detector."""
 
     def trust(self, process: int) -> None:
         """up(j)"""
@@ -81,7 +81,7 @@ class Detector:
         self._timeout_ns = timeout_ns
         self._unreliable = unreliable
         self._correct = set(range(n))
-        self._missing = range(n, 1 << self._d)  # numbers that nobody has
+        self._missing = range(n, 1 << self._d)  # numbers without a process
         self._stamps: dict[int, int] = {}
         self._round = 0
         self._turns: list[int] = []  # whose answers are still to be collected, in order
@@ -111,8 +111,8 @@ class Detector:
     def _tested(self) -> list[int]:
         """Each j with i = the first non-suspected process of c(j,s), s ascending.
 
-        Without suspicions that is i xor 2^(s-1) alone; otherwise also who has a suspected process, or a number
-        that nobody has, before i. So only their partners need a look.
+        Without suspicions that is only i xor 2^(s-1); otherwise also those with a suspected process, or a number
+        without a process, before i. So only their partners need a look.
         """
         found: list[int] = []
         i, correct = self._i, self._correct
@@ -154,13 +154,13 @@ class Detector:
             self._change(j, stamp + 1)
 
     def suspect(self, j: int) -> None:
-        """A timeout; in the unreliable mode also a mistake that somebody plans."""
+        """A timeout; in the unreliable mode also a planned mistake."""
         stamp = self._stamps.get(j, 0)
         if stamp % 2 == 0:
             self._change(j, stamp + 1)
 
     def _change(self, j: int, stamp: int) -> None:
-        self._stamps = {**self._stamps, j: stamp}  # anew: answers share the old one
+        self._stamps = {**self._stamps, j: stamp}  # a new mapping: answers share the old one
         if j == self._i:
             return
         is_suspected = stamp % 2 == 1

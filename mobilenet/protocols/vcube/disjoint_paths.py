@@ -5,11 +5,12 @@ Source      Fragopoulou, Akl: Edge-disjoint spanning trees on the star network (
             trees of Johnsson, Ho: Optimum broadcasting and personalized communication in hypercubes (1989)
 Trees       in tree t the path from root 0 to x flips bit t, then sets the other bits of x in the order t+1, t+2, ...,
             cyclically, and flips t back at the end if x has it clear. Other roots by xor. The d paths to a process
-            share nobody
+            share no process
 Order       the root sends in trees 0..d-1; within tree t a process serves its child on link b in descending (b-t) mod d
 Assumes     reliable links in any order, crash-stop, n a power of two
-Promises    what a correct source broadcasts reaches everybody, if fewer than d processes crash; each once, in any order
-Not         promised, though said: agreement when the source crashes: n = 8, the source 0 crashes with only its copy for
+Promises    what a correct source broadcasts reaches all, if fewer than d processes crash; each once, in any order
+Not         promised, though claimed: agreement when the source crashes: n = 8, the source 0 crashes with only its copy
+          for
             1 sent, and 5 is down: 1 delivers, those below 5 in tree 0 do not. Nor with a correct source and d crashes:
             n = 16, 0, 1, 2 and 12 are down from the start, and they cut all paths between some two of the others
 """
@@ -79,7 +80,7 @@ class DisjointPathsBroadcast:
             self._port.send(source ^ child, message)
 
     def on_crash(self, process: int) -> None:
-        """There is no detector."""
+        """Ignored: without a detector."""
 
     def on_up(self, process: int) -> None:
-        """There is no detector."""
+        """Ignored: without a detector."""

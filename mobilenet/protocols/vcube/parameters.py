@@ -16,7 +16,7 @@ Bytes = Field(default=1, ge=1, le=1_000_000)
 
 
 class BroadcastParameters(Parameters):
-    """What a broadcast declares, unless it says something else."""
+    """The defaults of a broadcast's declaration."""
 
     order: ClassVar[Literal["none", "fifo", "causal"]] = "none"
     # whose messages reach every correct process: those of correct sources (below_dimension: with fewer than log2 n

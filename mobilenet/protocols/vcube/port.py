@@ -88,7 +88,7 @@ class ProcessPort(Protocol):
         """Up to the application."""
 
     def complete(self, message: MessageId) -> None:
-        """The source knows that its broadcast has reached everybody correct; protocols that cannot know never call
+        """The source knows that its broadcast has reached all correct processes; protocols that cannot know never call
         it.
         """
 

@@ -20,9 +20,10 @@ Deviations, each with what goes wrong otherwise
   l.43, 61  last[source] may be bottom (m waits for an earlier one): nothing to restart
 Reads       l.43 and l.46 both: a TREE from a source that is suspected restarts the last message of the source, and the
             TREE that came is handed on in its own cluster all the same, as its parent waits for the ACK
-Open        a DELV on its way from a process that crashes may be lost: nobody waits for it. The model allows that, for
-            whoever delivered m restarts it when the source is suspected; a correct source does not crash
-Own         a broadcast that has to wait (l.7) is queued; complete() tells that <NOBODY,*,last[i]> is empty
+Open        a DELV on its way from a process that crashes may be lost: no process waits for it. The model allows that,
+          for
+            a process that delivered m restarts it when the source is suspected; a correct source does not crash
+Own         a broadcast that has to wait (l.7) is queued; complete() reports that <NOBODY,*,last[i]> is empty
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The virtual hypercube: clusters, and who forwards what to whom. Pure functions of numbers.
+"""The virtual hypercube: clusters and forwarding. Pure functions of numbers.
 
-Model     processes 0..n-1; d = dimension(n) clusters each. For n that is no power of two, numbers from n on count as
+Model     processes 0..n-1; d = dimension(n) clusters each. For n that is not a power of two, numbers from n on count as
           faulty from the start. `believed` is the set of processes believed correct
 Source    Duarte, Bona, Ruoso: VCube: a provably scalable distributed diagnosis algorithm (2014); as used by Rodrigues,
           Arantes, Duarte: An autonomic implementation of reliable broadcast based on dynamic spanning trees (2014).
@@ -34,7 +34,7 @@ def everybody(n: int) -> frozenset[int]:
 
 @lru_cache(maxsize=256)
 def without(believed: frozenset[int], j: int) -> frozenset[int]:
-    """The same set for all who believed the same: a thousand processes would have a thousand sets of 64 KB."""
+    """Share one set among all that believe the same: a thousand processes would have a thousand sets of 64 KB."""
     return believed - {j}
 
 

@@ -136,7 +136,7 @@ Mobilenet.charts = (app) => {
       g.fillStyle = "#f4f2ec";
       g.fillRect(0, 18, width, 26);
       let free = 0,
-        any = false; // labels stand above the bands, side by side, and whole
+        any = false; // labels are above the bands, side by side, and whole
       for (const i of run.handoffsOf(h)) {
         const a = run.handoffs.start[i],
           b = Number.isNaN(run.handoffs.end[i]) ? a : run.handoffs.end[i];

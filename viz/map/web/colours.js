@@ -1,10 +1,10 @@
-// Colours told apart by colour-blind eyes (after Okabe and Ito), and the shapes of marks.
+// Colours that colour-blind eyes can distinguish (after Okabe and Ito), and the shapes of marks.
 Mobilenet.INK = "#22303c";
 Mobilenet.QUIET = "#7b868f";
 Mobilenet.PAPER = "#f8f7f3";
 Mobilenet.ALONE = "#9aa2a8";
 
-// From the ninth station on hues come again, darker, then lighter (viz/style.py); a second mark in the dot says so,
+// From the ninth station on hues come again, darker, then lighter (viz/style.py); a second mark in the dot shows it,
 // too.
 Mobilenet.HUES = 8;
 Mobilenet.lookOf = (s) => (s < 0 ? 0 : Math.floor(s / Mobilenet.HUES) % 3);

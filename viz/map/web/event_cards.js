@@ -113,7 +113,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       row("Session", hand.session[i] >= 0 ? hand.session[i] : "–"),
       cause === "cell"
         ? null
-        : row("Cause", { recovery: "back after a crash", reinit: "started again" }[cause] || cause || "not said"),
+        : row("Cause", { recovery: "back after a crash", reinit: "started again" }[cause] || cause || "not recorded"),
       row("Begins", app.clockText(hand.start[i], true, 3)),
       row("Duration", done ? duration(hand.end[i] - hand.start[i]) : outcome(i)),
       row("Interruption", interrupted ? duration(b - a) : "–"),

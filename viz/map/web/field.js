@@ -173,7 +173,7 @@ Mobilenet.field = (app) => {
       Mobilenet.stroke(g, colourOf[h] < 0 ? ALONE : app.colours[colourOf[h]], 2);
     }
   };
-  // Beside each host where there is room, on one side or another; where there is none, the tooltip says it.
+  // Next to each host where there is room, on one side or another; else the tooltip shows it.
   const widths = new Float32Array(n);
   const names = (g) => {
     const rows = new Map(),
@@ -236,7 +236,7 @@ Mobilenet.field = (app) => {
       ring(g, px[h], py[h], radius() + 14 * share, withAlpha(INK, 0.5 * (1 - share)), 1.2);
     }
   };
-  // What somebody has cut or switched off: a cross on the wire, a crossed ring around the station.
+  // What was cut or switched off by hand: a cross on the wire, a crossed ring around the station.
   const switched = (g, t) => {
     const off = new Map();
     for (const one of run.switches) {
@@ -245,7 +245,7 @@ Mobilenet.field = (app) => {
       if (one.do === "cut" || one.do === "radio_off") off.set(key, one);
       else off.delete(key);
     }
-    if (t >= run.duration_s) return; // then everything is mended
+    if (t >= run.duration_s) return; // then everything is repaired
     for (const one of off.values()) {
       const [a, b] = (one.link || [one.station, one.station]).map((name) => Number(name.slice(1)));
       if (a >= run.stationCount || b >= run.stationCount) continue;

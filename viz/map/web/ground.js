@@ -1,4 +1,4 @@
-// What stands still: uncovered ground, cells, walls, wires, heat, stations. Drawn anew only when the view changes.
+// What stands still: uncovered ground, cells, walls, wires, heat, stations. Redrawn only when the view changes.
 Mobilenet.ground = (app) => {
   const { run, view } = app,
     { INK, withAlpha, ramp } = Mobilenet,

@@ -1,4 +1,4 @@
-// What is said beside the map: the keys, and a line that comes and goes.
+// Help next to the map: the keys, and a line that comes and goes.
 Mobilenet.help = (app) => {
   const { run } = app,
     { el } = app.parts,

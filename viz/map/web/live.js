@@ -9,10 +9,10 @@ Mobilenet.live = (app) => {
       branch: 0,
       jobs: [],
       arrows: [],
-      arrowsFrom_s: 0, // before it nobody looked at whom is chosen
+      arrowsFrom_s: 0, // before it the chosen host was not watched
       card: null,
       busy: null,
-      isPartial: false, // not all deliveries were told
+      isPartial: false, // not all deliveries were sent
       wholeHost: -1, // but all of this one's
       curves: Mobilenet.liveCurves(run),
     };
@@ -27,7 +27,7 @@ Mobilenet.live = (app) => {
 
   // --- what comes
 
-  let stepsSaid = null, // the number of the last step that was told of
+  let stepsSaid = null, // the number of the last step reported
     endsKnown = NaN,
     shownFrom = 0,
     shownTo = 0,
@@ -37,7 +37,7 @@ Mobilenet.live = (app) => {
     const t = state.time_ns / 1e9,
       isFirst = !live.state;
     if (state.hosts.x_cm.length !== run.count) {
-      again(); // somebody was added
+      again(); // a host was added
       return;
     }
     if (!live.state || state.speed !== live.state.speed)
@@ -50,7 +50,7 @@ Mobilenet.live = (app) => {
     if (kept && state.buffers.stations.sbuffer) app.marks.higher(state.buffers.stations.sbuffer);
     for (let k = 0; k < state.broadcasts.time_ns.length; k++)
       run.takeBroadcast(state.broadcasts.time_ns[k] / 1e9, state.broadcasts.message[k]);
-    // From here on the watched host's deliveries alone are sure to come, and up to here all did.
+    // From here on only the watched host's deliveries are sure to come; up to here all did.
     if (!live.isPartial && !state.deliveries.is_whole && state.card && state.card.node === nameOf(app.selected))
       live.wholeHost = app.followed();
     takeNews(state.events, state.deliveries);
@@ -66,7 +66,7 @@ Mobilenet.live = (app) => {
     if (state.jobs) live.jobs = state.jobs;
     live.card = state.card || null;
     if (state.arrows && live.card && live.card.node === nameOf(app.selected)) {
-      // those on their way when somebody else was chosen are not this one's
+      // those in flight when another host was chosen are not this one's
       const a = state.arrows;
       for (let k = 0; k < a.sent_ns.length; k++)
         live.arrows.push(Object.fromEntries(Object.entries(a).map(([name, column]) => [name, column[k]])));
@@ -89,15 +89,15 @@ Mobilenet.live = (app) => {
     const chosen = app.selected;
     if (chosen && chosen.kind === "handoff" && endsKnown !== run.handoffs.end[chosen.id]) {
       endsKnown = run.handoffs.end[chosen.id];
-      if (!Number.isNaN(endsKnown)) select(chosen); // its card tells how it went
+      if (!Number.isNaN(endsKnown)) select(chosen); // its card shows how it went
     }
-    // While time goes on the next picture shows it; what somebody did, or a beginning or an end, is shown at once.
+    // While time goes on the next picture shows it; interventions, and a beginning or an end, are shown at once.
     if (!clock.playing || !wasPlaying || state.interventions) app.changed();
     const number = state.stepped ? state.stepped.number : 0;
     if (number > (stepsSaid ?? number)) sayStep(state.stepped);
     stepsSaid = number;
   };
-  // How long a picture may stay: until somebody has moved half a pixel, and rings of broadcasts are seen to grow. At
+  // How long a picture may stay: until a host has moved half a pixel, and rings of broadcasts are seen to grow. At
   // walking pace that is five a second; laying the canvases over each other is nearly all that a page costs.
   const LONGEST_MS = 200;
   live.pictureMs = () => {
@@ -106,7 +106,7 @@ Mobilenet.live = (app) => {
     return Math.min(LONGEST_MS, Math.max(0, 500 / Math.max(pixels, 1)));
   };
 
-  // Of a message whose deliveries may not all have been told: they are asked for, and again when time has gone on.
+  // Ask for the deliveries of a message that may not all have been sent, and again when time has gone on.
   // False: nothing has come yet.
   const learnt = new Map(),
     AGAIN_MS = 500;
@@ -139,7 +139,7 @@ Mobilenet.live = (app) => {
   // --- what goes
 
   const waitingFor = new Map(),
-    unsent = [], // until the connection stands
+    unsent = [], // until the connection is open
     BROKEN = { error: "the run has ended, or the connection is broken" };
   let socket = null,
     serial = 0;
@@ -154,7 +154,7 @@ Mobilenet.live = (app) => {
       if (socket && socket.readyState === 1) socket.send(text);
       else unsent.push(text);
     });
-  // What somebody does; what is wrong with it is said.
+  // Send a command; show its error, if any.
   live.tell = async (command) => {
     const reply = await live.ask(command);
     if (reply.error) app.say(reply.error);
@@ -162,8 +162,8 @@ Mobilenet.live = (app) => {
   };
   // In the past it happens there: another branch begins.
   live.touch = (what) => live.tell({ command: "do", what, ...(live.following ? {} : { back_to_s: clock.t }) });
-  // To the next of its kind, from where one looks. Who begins or ends a handoff is chosen then; else whoever is
-  // chosen stays so.
+  // Go to the next of its kind, from the time shown. A host that begins or ends a handoff is chosen then; else
+  // the selection stays.
   live.step = async (what) => {
     if (!live.following && (await live.tell({ command: "rewind", to_s: clock.t })).error) return;
     live.tell({ command: "step", what });
@@ -171,7 +171,7 @@ Mobilenet.live = (app) => {
   const sayStep = ({ what, event }) => {
     if (what === "frame") return;
     if (!event) {
-      app.say("Nothing more of that kind: the run is over.");
+      app.say("No more events of that kind: the run is over.");
       return;
     }
     const { event: name, node, message } = event;
@@ -289,7 +289,7 @@ Mobilenet.live = (app) => {
       if (!delivered || app.selected !== what || host < 0) return;
       run.learnDeliveries(host, delivered);
       live.wholeHost = host;
-      if (what.kind === "handoff") select(what); // its card can tell more
+      if (what.kind === "handoff") select(what); // its card can show more
       app.changed();
     });
     select(what);

@@ -1,4 +1,4 @@
-// What one can do to a host or a station, and what it has in its head; for its card.
+// Buttons and inner state of a host or a station, for its card.
 Mobilenet.liveCard = (app, kind, i) => {
   const { live, run } = app,
     { el, action, row, heading, link, note } = app.parts,
@@ -7,7 +7,7 @@ Mobilenet.liveCard = (app, kind, i) => {
   const hostButtons = () => {
     const does = (words) => touch(words, { do: words.toLowerCase(), host: name }),
       [crash, recover, ...others] = ["Crash", "Recover", "Broadcast", "Leave", "Join"].map(does);
-    // Whoever is down cannot fail, nor come back who is up; a wish to leave or join can be taken back before it is met.
+    // A host that is down cannot fail, and one that is up cannot recover; a wish to leave or join can be withdrawn.
     const update = () => {
       crash.disabled = Boolean(run.flagsAt(i, app.clock.t) & Mobilenet.DOWN);
       recover.disabled = !crash.disabled;
@@ -60,7 +60,7 @@ Mobilenet.liveCard = (app, kind, i) => {
     top.replaceChildren();
     inside.replaceChildren();
     if (!live.following)
-      inside.append(note("Its timers and what its protocol keeps are known of the moment alone where the run stands."));
+      inside.append(note("Its timers and its protocol's state are known only for the moment at which the run is."));
     if (!card || !live.following) return;
     if (!card.is_up) top.append(el("p.mn-note", "It is down: what it has in stable storage is kept."));
     const buffers = Object.entries(card.buffers);

@@ -69,7 +69,7 @@ Mobilenet.grow = (run) => {
     const column = (cm) => Float64Array.from(cm, (v) => (v === GONE ? NaN : v)),
       last = moments.length - 1;
     if (last >= 0 && t <= moments[last]) {
-      xs[last] = column(hosts.x_cm); // time stands, and somebody was dragged
+      xs[last] = column(hosts.x_cm); // time stands still, and a host was dragged
       ys[last] = column(hosts.y_cm);
       cachedTime = NaN;
       return;
@@ -137,7 +137,7 @@ Mobilenet.growMessages = (run) => {
     const [host, seq] = name.slice(1).split(":").map(Number);
     number.set(name, msg.count);
     of[msg.count] = new Map();
-    // who is told of deliveries as they come does not work out what they follow
+    // a page that receives deliveries one by one does not compute what they follow
     Mobilenet.append(msg, { time: t, host, number: seq, picked: 1, before_unknown: -1 });
     msg.count++;
     msg.total++;

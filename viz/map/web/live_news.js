@@ -1,10 +1,10 @@
-// What a state brings, added to the document: events, handoffs, deliveries, and a point of each curve.
+// Add the news of a state to the document: events, handoffs, deliveries, and a point of each curve.
 // One more row of a table of columns.
 Mobilenet.append = (table, row) => {
   for (const [name, value] of Object.entries(row)) table[name].push(value);
 };
 
-// Takes events and deliveries in order of time. `live.isPartial`: not all deliveries were told.
+// Takes events and deliveries in order of time. `live.isPartial`: not all deliveries were sent.
 Mobilenet.liveNews = (app, live) => {
   const { run } = app,
     { append } = Mobilenet;

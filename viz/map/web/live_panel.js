@@ -1,4 +1,4 @@
-// What one can do to a run that goes on: step, touch, look back, keep, and ask what a touch did.
+// Controls of a live run: step, intervene, look back, keep, and ask for the effect of an intervention.
 Mobilenet.livePanel = (app) => {
   const { run, clock, live } = app,
     { el, action, link, heading, note, keep, release } = app.parts;
@@ -29,7 +29,7 @@ Mobilenet.livePanel = (app) => {
   const field = (label, name, attributes, make) => {
     const input = el("input", { type: "number", "aria-label": label, "data-live": name, ...attributes }),
       set = action("Set", () => {
-        if (input.value === "") app.say("A number, please.");
+        if (input.value === "") app.say("Enter a number.");
         else live.touch(make(Number(input.value)));
       });
     input.addEventListener("keydown", (event) => {
@@ -39,7 +39,7 @@ Mobilenet.livePanel = (app) => {
   };
   const add = action("Add a host", () => {
     app.placing = !app.placing;
-    app.say(app.placing ? "Click where it is to be." : "No host is added.");
+    app.say(app.placing ? "Click the place for the new host." : "No host is added.");
   });
   const touch = el(
     "details.mn-touch",
@@ -112,7 +112,7 @@ Mobilenet.livePanel = (app) => {
         : job.state === "done"
           ? null // the answer begins with it
           : el("b", "Effect of " + job.about + ": "),
-      el("span", job.state === "running" ? "under way; " + job.text : job.text),
+      el("span", job.state === "running" ? "in progress; " + job.text : job.text),
     );
 
   const curve = (label, colour, column, show) => {
@@ -174,7 +174,7 @@ Mobilenet.livePanel = (app) => {
     if (!s) return "Connecting";
     if (s.is_over) return "The run is over: it has come to rest.";
     if (s.violation) return "Stopped by a violation.";
-    if (s.is_held) return "Waiting while somebody looks back.";
+    if (s.is_held) return "Paused while a page looks back.";
     if (!s.is_playing) return "Paused" + (s.stopped_because ? ": " + s.stopped_because : "") + ".";
     return "Playing, " + s.rate.toFixed(s.rate < 10 ? 1 : 0) + " simulated seconds a second.";
   };
@@ -188,9 +188,9 @@ Mobilenet.livePanel = (app) => {
     if (!past.hidden)
       text(
         pastWords,
-        "You look back at " +
+        "You are looking back at " +
           app.clockText(clock.t, true, 2) +
-          "; the run stands at " +
+          "; the run is at " +
           app.clockText(run.now_s, true, 2) +
           ". What you do now happens there, and begins another branch.",
       );

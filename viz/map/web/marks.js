@@ -1,4 +1,4 @@
-// Marks of events at their places, and the small charts beside the stations.
+// Marks of events at their places, and the small charts next to the stations.
 Mobilenet.LAYER_OF = {
   handoff: "handoffs",
   recovery: "handoffs",
@@ -31,7 +31,7 @@ Mobilenet.marks = (app) => {
     times = [],
     ofHandoff = new Map(),
     ofEvent = new Map();
-  const seen = new Set(); // the first coverage of a host is no event to mark
+  const seen = new Set(); // the first coverage of a host is not marked
   const ofEventNumber = (i) => {
     const kind = run.eventKind(i),
       host = run.events.host[i];

@@ -151,7 +151,7 @@ Mobilenet.messageLine = (app, m) => {
       count.textContent = "…";
       return;
     }
-    const now = app.run.progress(m, t); // there is no end yet to look back from
+    const now = app.run.progress(m, t); // an end to look back from does not exist yet
     show(now.have.length, now.have.length + now.lack.length);
   };
   return { line, update };

@@ -1,4 +1,4 @@
-// The card of everybody: how many are where, and what happened last.
+// The overview card: how many hosts are where, and what happened last.
 Mobilenet.overview = (app) => {
   const { run } = app,
     { el, heading, note, counted, keep } = app.parts,

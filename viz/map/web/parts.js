@@ -1,4 +1,4 @@
-// Building blocks of the cards. Whatever comes from a run enters the page as text, never as HTML.
+// Building blocks of the cards. Text from a run enters the page as text, never as HTML.
 Mobilenet.parts = () => {
   const attribute = (node, values) => {
     for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
@@ -34,7 +34,7 @@ Mobilenet.parts = () => {
   };
   const row = (name, value) =>
     el("div.mn-row", el("span", name), value instanceof Node ? value : el("b", String(value)));
-  // Who clicks wants Space to play afterwards; who uses the keyboard wants to stay where they are.
+  // After a click Space should play; after a key the focus should stay.
   let byKeyboard = false;
   for (const kind of ["keydown", "pointerdown"])
     document.addEventListener(kind, () => (byKeyboard = kind === "keydown"), true);
@@ -52,7 +52,7 @@ Mobilenet.parts = () => {
   const link = (words, act, title) => onClick(el("button.mn-link", title && { title }, words), act);
   const action = (words, act) => onClick(el("button.mn-action", words), act);
   // A list shows these items: lines that stay are the same nodes, so that the focus stays; if its line goes, the
-  // next one has it. `none` is said where there are no items.
+  // next one has it. `none` is shown where there are no items.
   const keep = (list, items, make, none, keyOf = (item) => item) => {
     const old = list.mnLines || new Map(),
       fresh = new Map(),

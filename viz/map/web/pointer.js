@@ -41,7 +41,7 @@ Mobilenet.pointer = (app) => {
     if (found || app.selected) app.select(found);
   });
   let pointer = null;
-  // Again in every picture: who moves comes and goes below it.
+  // Again in every picture: moving hosts come and go below it.
   const hover = () => {
     if (!pointer) return;
     const { x, y } = pointer,

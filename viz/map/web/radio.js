@@ -79,7 +79,7 @@ Mobilenet.radio = (app) => {
     return { station: power.best[i], dbm: -power.below_dbm[i] };
   };
 
-  const links = given && !run.live && given.links, // a live run is not told of each link
+  const links = given && !run.live && given.links, // a live run does not have each link
     ends = [];
   if (links) links.count.reduce((sum, count, h) => (ends[h] = sum + count), 0);
   // The last frame that a host has received by t; null: none yet, or not recorded.

@@ -171,7 +171,7 @@ Mobilenet.start = (map, L) => {
   map.on("dragstart", () => {
     app.following = false;
   });
-  let touched = false; // until somebody moves the map, it shows all of the field, whatever size the window takes
+  let touched = false; // until the user moves the map, it shows all of the field, whatever size the window takes
   for (const kind of ["pointerdown", "wheel"])
     host.addEventListener(
       kind,
@@ -222,7 +222,7 @@ Mobilenet.start = (map, L) => {
     app.live.connect();
     app.live.toNow();
   } else app.clock.seek(app.opening());
-  // For tests: milliseconds that drawing takes, over so many moments spread over the run.
+  // For tests: milliseconds that drawing takes, at moments spread over the run.
   app.measure = (frames) => {
     app.clock.playing = true;
     const began = performance.now();

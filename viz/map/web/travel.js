@@ -1,4 +1,4 @@
-// Where the watcher goes: to a moment, to somebody, to the whole field.
+// Navigation: to a moment, to a host, to the whole field.
 Mobilenet.travel = (app, panels) => {
   const { run, map, view } = app,
     host = map.getContainer(),
@@ -17,8 +17,8 @@ Mobilenet.travel = (app, panels) => {
         Math.log2(Math.max(1, 1.1 / (view.scaleAt(p.y) / (host.clientHeight / (run.range_m * 3.2))) / 1.1));
     map.setView(view.latLng(p.x, p.y), Math.max(map.getZoom(), z), { animate: false });
   };
-  // The first moment with something to see: somebody is there, and something has just happened, an event or a
-  // broadcast; so long ago that the ring of a broadcast is wider than its host, and the first deliveries are there.
+  // The first moment with something to see: a host is there, and something has just happened, an event or a
+  // broadcast; long enough ago that the ring of a broadcast is wider than its host, and the first deliveries are there.
   app.opening = () => {
     const JUST_S = 0.15;
     let there = run.end_s;
@@ -86,7 +86,7 @@ Mobilenet.travel = (app, panels) => {
       animate: false,
     });
   };
-  // Whoever is followed stays in the middle.
+  // A followed host stays in the middle.
   app.goAlong = (t) => {
     const h = app.following ? app.followed() : -1,
       place = h >= 0 ? run.place(h, t) : null;
