@@ -47,7 +47,7 @@ LEFT: dict[str, tuple[int, int]] = {  # in the documents, in the code
     "a sentence of who": (0, 33),
     "alone": (4, 92),
     "tell": (5, 333),
-    "say": (8, 480),
+    "say": (7, 480),
     "so many": (0, 93),
     "a docstring of of": (0, 73),
     "the same, ...": (0, 12),
