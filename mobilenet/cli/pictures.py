@@ -92,7 +92,7 @@ def figures(
         suffixes = tuple(f".{name.strip().lower()}" for name in formats.split(","))
         strange = [suffix[1:] for suffix in suffixes if suffix not in PICTURES]
         if strange:
-            fail(f"--format {formats}: {strange[0]!r} is none of svg, png, pdf", Exit.BAD_INPUT)
+            fail(f"--format {formats}: {strange[0]!r} is not one of svg, png or pdf", Exit.BAD_INPUT)
         draw = study_figures if _is_study_with_tables(directory) else run_figures
         folder = out or directory / "figures"
         with together(folder) as place:

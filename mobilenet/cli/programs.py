@@ -74,7 +74,7 @@ def replay(
             many = counted(len(told), "answer")
             say(f"{node}, life {life}: {many}, all as recorded. Next: mobilenet show {quoted(run)}")
             return
-        say(f"{node}, life {life}: event {parting.number} of {len(told)} has another answer")
+        say(f"{node}, life {life}: event {parting.number} of {len(told)} has a different answer")
         for title, texts in (("told", [parting.told]), ("recorded", parting.recorded), ("now", parting.answered)):
             for text in texts:
                 say(f"  {title:9} {spelled_out(cut(text, LONGEST))}")

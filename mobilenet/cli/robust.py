@@ -90,7 +90,7 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
         say(f"{line}: the backlog at stations and hosts grows to the end, so there is no mean")
     say(f"{totals(found)}; {quoted(place / 'robust.md')} has the intervals, robust.csv all numbers")
     if failed:
-        fail(f"{counted(len(failed), 'run')} failed; the same command tries again", Exit.UNFINISHED)
+        fail(f"{counted(len(failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if violated:
         say(f"Next: mobilenet verify {quoted(violated[0])}")
         raise typer.Exit(Exit.VIOLATED)

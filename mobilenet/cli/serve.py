@@ -89,7 +89,7 @@ def _summary(done: Any) -> str:
         *(
             f"{counted(told[key], 'datagram')} {what}"
             for key, what in (
-                ("datagrams_of_strangers", "came from addresses outside of the hosts' and were dropped"),
+                ("datagrams_of_strangers", "came from addresses that belong to no host and were dropped"),
                 ("datagrams_for_nobody", "arrived at hosts whose program could not be found"),
                 ("datagrams_too_long", "were too long for a frame"),
             )

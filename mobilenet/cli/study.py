@@ -86,7 +86,7 @@ def _end(done: Any) -> None:
     """Print what came out; exit unless all runs were made and none is violated."""
     _print_study(done)
     if done.failed:
-        fail(f"{counted(len(done.failed), 'run')} failed; the same command tries again", Exit.UNFINISHED)
+        fail(f"{counted(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if done.violated:
         say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
@@ -161,7 +161,7 @@ def reproduce(
         bool,
         typer.Option(
             "--engineering",
-            help="Also run the same with the defaults of all other scenarios, and show both; for mobile only.",
+            help="Also run the experiments with the defaults of all other scenarios; for mobile only.",
         ),
     ] = False,
     quiet: Quiet = False,
@@ -249,7 +249,7 @@ def keeping_what_is_done() -> Iterator[None]:
         reason = "stopped" if was_stopped() else "Spark's Java process has ended, for example because memory ran out"
     else:
         return
-    fail(f"{reason}; finished runs are kept, and the same command resumes the study", Exit.UNFINISHED)
+    fail(f"{reason}; finished runs are kept, and run the same command again to resume the study", Exit.UNFINISHED)
 
 
 def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:

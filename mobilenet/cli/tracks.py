@@ -278,7 +278,7 @@ def _of_tracks(found: Any, exchanged: bool) -> list[tuple[str, str]]:
         speed = "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps)
     if recorded.waypoints:
         gaps = "none between waypoints by definition"
-    exchange = "; are lon and lat exchanged?" if exchanged else ""
+    exchange = "; are lon and lat swapped?" if exchanged else ""
     return [
         ("format", recorded.format),
         ("hosts", f"{len(recorded.names):,}"),

@@ -35,7 +35,7 @@ class RunKind:
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
         """How many deliveries are owed at the end of a run that is not at rest; empty: none."""
         owed = metrics.get("broadcasts_undelivered")
-        return f"still owed at members: {counted(owed, 'delivery')}" if owed else ""
+        return f"still owed to members: {counted(owed, 'delivery')}" if owed else ""
 
     def require_hosts(self, directory: Path, why: str) -> None:
         """Raise RunError unless hosts and stations took part; `why` names what needs them."""

@@ -72,7 +72,7 @@ def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
     """verdict.json or metrics.json: what follows from the record, and is not part of it."""
     if not (directory / name).exists():
         raise RunError(
-            f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` makes it again from the record"
+            f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` recreates it from the record"
         )
     try:
         value = read_json(directory, name)

@@ -84,7 +84,7 @@ class Datagrams(Parameters):
         default=None,
         min_length=1,
         max_length=1000,
-        description="files that programs write lines to, as log{me}.txt; null: their standard output",
+        description="files that programs write lines to, such as log{me}.txt; null: their standard output",
     )
     lines: Lines | None = Field(default=None, description="what is read from them; null: nothing")
     promises: Promise | None = Field(

@@ -73,14 +73,14 @@ class MobileKeys(ScenarioFile):
     drain_s: float = Field(default=60.0, ge=0, le=1e6, description="how long at most messages may arrive after that")
     origin: Origin | None = Field(
         default=None,
-        description="where (0, 0) lies on Earth; null: nowhere, or amid sites or tracks in longitude and latitude",
+        description="where (0, 0) lies on Earth; null: nowhere, or at the centre of sites or tracks in longitude and latitude",
     )
     stations: StationsParameters
     wireless: WirelessParameters = Field(
         default=WirelessParameters(), description="the radio of all hosts and stations"
     )
     hosts: HostsParameters
-    faults: FaultsParameters | None = Field(default=None, description="which hosts crash when; null: none")
+    faults: FaultsParameters | None = Field(default=None, description="which hosts crash, and when; null: none")
     churn: ChurnParameters | None = Field(
         default=None, description="when hosts join and leave; null: members all the time, or as long as their tracks"
     )

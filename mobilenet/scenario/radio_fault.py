@@ -2,7 +2,7 @@
 
 Model     reach: how far a preamble is detected where the path loss is all. Each key by itself is put back to its
           default. At fault is the first that fixes the reach (below 3 km, or no longer narrow): the power, the
-          preamble's keys, the numbers of the path loss, its model; if none does, the one that changes the link there
+          preamble's keys, the path-loss parameters, its model; if none does, the one that changes the link there
           the most. Nothing is computed beyond 3 km, so the reach there comes from the formula, up to FARTHEST_SHOWN_M.
           Of a radio that reaches too near, a value is advised if it by itself carries preambles as far as USUAL_M
 Units     metres, dB, dBm
@@ -77,7 +77,7 @@ def _kind(path: str) -> str:
     """Of keys that are weighed against each other."""
     if path in PREAMBLE_KEYS:
         return "preamble"
-    return "numbers of the path loss" if "." in path else path
+    return "path-loss parameters" if "." in path else path
 
 
 def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] | None:
@@ -118,7 +118,9 @@ def _given(wireless: WirelessParameters, path: str, sender: _Sender) -> str:
         return threshold if path == "preamble_rssi_dbm" else f"with {getattr(wireless, path):g} dB, {threshold}"
     if path in NUMBERS:
         return f"with {_value(wireless, path):g}{_unit(path)},"
-    return f"{wireless.path_loss.model} loses {mean_loss_db(wireless.path_loss, USUAL_M):.1f} dB on {USUAL_M:g} m, and"
+    return (
+        f"{wireless.path_loss.model} loses {mean_loss_db(wireless.path_loss, USUAL_M):.1f} dB over {USUAL_M:g} m, and"
+    )
 
 
 def _enough(wireless: WirelessParameters, path: str, sender: _Sender, lacking_db: float) -> str:
@@ -206,7 +208,7 @@ def _right(
         least = -_below(-(loss.reference_loss_db + excess_db))
         return f"expected {least:g} dB or more, got {loss.reference_loss_db:g}{also}"
     return (
-        f"{loss.model} loses {loss_db:.1f} dB on {FARTHEST_M / 1000:g} km; expected more than"
+        f"{loss.model} loses {loss_db:.1f} dB over {FARTHEST_M / 1000:g} km; expected more than"
         f" {loss_db + excess_db:.1f} dB{also}"
     )
 

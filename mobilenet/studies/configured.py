@@ -114,7 +114,7 @@ def _damage(file: Path, expected: bytes) -> str | None:
     if expected.startswith(found := file.read_bytes()):
         return "cut" if found else "empty"
     try:
-        return None if isinstance(parse(found, file.name).value, dict) else "no YAML with keys"
+        return None if isinstance(parse(found, file.name).value, dict) else "not a YAML mapping"
     except ScenarioError:
         return "no YAML"
 

@@ -221,7 +221,7 @@ class Recorded:
             if abs(self.x[i] - origin.lon) > 270:
                 return f"{self.x[i]:.10g}, and the origin's is {origin.lon:g}: {ACROSS}"
             turned = (
-                "; are lon and lat exchanged?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
+                "; are lon and lat swapped?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
             )
             return (
                 f"({self.x[i]:.10g}, {self.y[i]:.10g}) is farther than 1000 km from the origin, longitude"
@@ -254,5 +254,5 @@ def _far(values: Floats, most: float, i: int) -> str:
         return f"{values[i]:.10g} m is farther than 1000 km from the origin"
     return (
         f"{values[i]:.10g} is not between -{most:g} and {most:g}"
-        f" degrees{'; are lon and lat exchanged?' if most == 90 else ''}"
+        f" degrees{'; are lon and lat swapped?' if most == 90 else ''}"
     )

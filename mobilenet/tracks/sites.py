@@ -142,7 +142,7 @@ def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: 
             column,
             name,
             f"{value:.10g} is not between -{most:g} and {most:g} degrees"
-            + ("; are lon and lat exchanged?" if most < 180 else ""),
+            + ("; are lon and lat swapped?" if most < 180 else ""),
         )
     if not lonlat and abs(value) > FARTHEST_M:
         raise rows.error(line, column, name, f"{value:.10g} m is farther than 1000 km from the origin")

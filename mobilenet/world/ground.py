@@ -76,4 +76,4 @@ def _inside(area: shapely.Polygon | shapely.MultiPolygon, stream: Stream) -> tup
         x, y = stream.uniform(west, east), stream.uniform(south, north)
         if shapely.contains_xy(area, x, y):
             return x, y
-    raise ScenarioError("the area that hosts walk in is too thin to place a host in it")
+    raise ScenarioError("the area is too narrow to place a host in it")

@@ -161,7 +161,7 @@ def no_run(found: Inspection, most_s: float) -> tuple[str, str] | None:
     if gap is not None and gap.value + 1 > LONGEST_GAP_S:
         return (
             (
-                f"line {gap.line}: {short(gap.host)} is silent for {gap.value:.0f} s, and {LONGEST_GAP_S:.0f} s at most"
+                f"line {gap.line}: {short(gap.host)} is silent for {gap.value:.0f} s, but at most {LONGEST_GAP_S:.0f} s"
                 " can be bridged"
             ),
             "cut the file there",

@@ -79,7 +79,7 @@ def _begin_underway(
         if stream.random() * longest_s < walk_s + pause_s and ground.sees(ax, ay, bx, by):
             break
     else:
-        raise ScenarioError("the area that hosts walk in is too thin to walk in")
+        raise ScenarioError("the area is too narrow for hosts to walk in")
     elapsed_s = stream.random() * (walk_s + pause_s)
     if elapsed_s < walk_s:
         done = elapsed_s / walk_s

@@ -225,9 +225,7 @@ def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) 
     assert found.startswith(WARNED[words])
     processes = tmp_path / "processes.yaml"
     processes.write_text("processes: 4\nprotocol: {command: [python3, nofile.py]}\n")
-    assert load_scenario(processes).warnings() == [
-        "protocol.command.1: file nofile.py not found next to the scenario"
-    ]
+    assert load_scenario(processes).warnings() == ["protocol.command.1: file nofile.py not found next to the scenario"]
 
 
 def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ def test_little_and_strange_tracks(tmp_path: Path) -> None:
     assert not (tmp_path / "c.svg").exists()
     lines = [f"{t},a,{67 + 0.0003 * t},{20 + 0.001 * t}" for t in range(9)]  # near the Arctic Circle, exchanged
     (tmp_path / "d.csv").write_text("t,id,lon,lat\n" + "\n".join(lines) + "\n")
-    assert "are lon and lat exchanged?" in " ".join(
+    assert "are lon and lat swapped?" in " ".join(
         mobilenet("inspect-tracks", "d.csv", "-o", "d.svg", place=tmp_path).stdout.split()
     )
 
@@ -343,7 +343,7 @@ def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> Non
     ("rows", "said"),
     [
         ("0,a,0,0\n5,a,1,0\n9,b,0,0\n", "no host is there for more than 5 s, the longest for 5 s"),
-        ("0,a,0,0\n2000000,a,1,0\n", "line 3: 'a' is silent for 2000000 s, and 1000000 s at most can be bridged"),
+        ("0,a,0,0\n2000000,a,1,0\n", "line 3: 'a' is silent for 2000000 s, but at most 1000000 s can be bridged"),
         ("0,a,0,0\n1,a,0,0\n400,b,0,0\n406,b,1,1\n", ""),
         ("0,a,0,0\n6,b,0,0\n12,a,0,0\n", ""),
     ],

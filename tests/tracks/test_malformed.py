@@ -83,7 +83,7 @@ def refused(path: Path) -> str:
         ),
         (
             GPX.format('<trkpt lat="91" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt>'),
-            "f:3:1: lat: 91 is not between -90 and 90 degrees; are lon and lat exchanged?",
+            "f:3:1: lat: 91 is not between -90 and 90 degrees; are lon and lat swapped?",
         ),
         (
             GPX.format('<trkpt lat="1" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt>'),

@@ -44,7 +44,7 @@ def command(*words: str | Path) -> tuple[int, str]:
 def test_show_says_what_is_missing_and_how_to_get_it(name: str, run: Path) -> None:
     (run / name).unlink()
     code, said = command("show", run)
-    assert code == 2 and said == f"{run / name}: missing; `mobilenet verify '{run}'` makes it again from the record\n"
+    assert code == 2 and said == f"{run / name}: missing; `mobilenet verify '{run}'` recreates it from the record\n"
 
 
 @pytest.mark.parametrize("names", [DERIVED_FILES[:1], DERIVED_FILES[1:], DERIVED_FILES])

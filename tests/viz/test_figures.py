@@ -117,7 +117,7 @@ def test_figures_for_a_paper(run: Path, tmp_path: Path) -> None:
     assert width_px == 3.5 * 300
     assert "delays: " in (tmp_path / "out" / "captions.txt").read_text()
     refused = invoke("figures", run, "--format", "gif")
-    assert refused.exit_code == 2 and "'gif' is none of svg, png, pdf" in refused.output
+    assert refused.exit_code == 2 and "'gif' is not one of svg, png or pdf" in refused.output
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ INSTEAD = {
 }
 FARTHEST_M = 3000
 BANDS: dict[str, dict[str, float]] = {"a": {"reference_loss_db": 46.68, "frequency_ghz": 5.15}}
-"""Defaults of the path loss for modes at 5 GHz; the others are those of 2.4 GHz."""
+"""Path-loss defaults for 5 GHz modes; the other defaults are for 2.4 GHz."""
 
 
 class WirelessParameters(Parameters):

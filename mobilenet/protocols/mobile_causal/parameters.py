@@ -90,7 +90,7 @@ class MobileCausalParameters(BaseModel):
         default=0.25,
         gt=0,
         le=60,
-        description="join, init and leave are repeated this often, times the jitter (ours)",
+        description="interval at which join, init and leave are repeated, times the jitter (ours)",
     )
     forwarding_jitter_s: float = Field(
         default=0.020,
@@ -131,6 +131,6 @@ class MobileCausalParameters(BaseModel):
         if self.expiry_s is not None and self.expiry_s <= longest_s:
             raise ValueError(
                 f"expiry_s: should be more than {longest_s:g}, the longest time between two heartbeats, "
-                f"or hosts are given up that are still there; got {self.expiry_s:g}"
+                f"or hosts that are still present are given up; got {self.expiry_s:g}"
             )
         return self
