@@ -73,7 +73,7 @@ class MobileKeys(ScenarioFile):
     drain_s: float = Field(default=60.0, ge=0, le=1e6, description="how long at most messages may arrive after that")
     origin: Origin | None = Field(
         default=None,
-        description="where (0, 0) lies on Earth; null: nowhere, or at the centre of sites or tracks in longitude and latitude",
+        description="where (0, 0) lies on Earth; null: nowhere, or at the centre of sites or tracks in degrees",
     )
     stations: StationsParameters
     wireless: WirelessParameters = Field(
