@@ -21,8 +21,9 @@ from mobilenet.network.wired.tree import links
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promised
+from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import Drag, OfHost, OfStation, added
+from mobilenet.world.interventions import Drag, OfHost, OfStation, added, segments
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.tracks import Imported, Tracks, imported
@@ -162,8 +163,13 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     expected = float(sum(message.at_s >= members_s for message in workload.messages))
     if hosts is not None:
         if not workload.messages:
-            expected = hosts * max(0.0, scenario.duration_s - members_s) * workload.broadcasts_per_host_per_s
-        expected *= _share_up(scenario, hosts) * _share_untouched(scenario, hosts) * _share_placed(scenario)
+            expected = hosts * max(0.0, scenario.duration_s - members_s) * _least_rate_per_s(scenario)
+        expected *= (
+            _share_of_members(scenario, members_s)
+            * _share_up(scenario, hosts)
+            * _share_untouched(scenario, hosts)
+            * _share_placed(scenario)
+        )
         expected *= _share_joining(scenario, hosts)
     if hosts is not None and expected < FEW_BROADCASTS:
         yield f"about {expected:.2g} broadcasts are expected from members in all, so possibly none is delivered"
@@ -193,6 +199,29 @@ def _share_up(scenario: Scenario, hosts: int) -> float:
     down = outages(scenario.faults, scenario.seed, hosts, end_ns)
     lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
     return max(0.0, 1 - lost_ns / max(1, hosts * end_ns))
+
+
+def _least_rate_per_s(scenario: Scenario) -> float:
+    """Return how often a host broadcasts at least, whatever interventions make of it."""
+    rates = [1 / one.interval_s for one in segments(scenario.interventions)]
+    return min([scenario.workload.broadcasts_per_host_per_s, *rates])
+
+
+def _share_of_members(scenario: Scenario, members_s: float) -> float:
+    """Return the share of the hosts' time, from `members_s` on, in which they are members as far as churn allows it."""
+    joins_s, end_s, present = joins_after_s(scenario), scenario.duration_s, scenario.hosts.count or 0
+    plan = changes(scenario.churn, scenario.seed, present, ns(end_s))
+    since = {host: members_s for host in range(present) if host not in plan.absent_at_start}
+    total_s = 0.0
+    for change in plan.changes:
+        at_s = change.at_ns / SECOND
+        if change.kind == "join":
+            since[change.host] = max(members_s, at_s + joins_s)
+        else:
+            total_s += max(0.0, at_s - since.pop(change.host, at_s))
+    begins = [*since.values(), *(max(members_s, one.at_s + joins_s) for one in added(scenario.interventions))]
+    total_s += sum(max(0.0, end_s - begin_s) for begin_s in begins)
+    return min(1.0, total_s / max(1e-9, (scenario.all_hosts or 0) * (end_s - members_s)))
 
 
 def _share_joining(scenario: Scenario, hosts: int) -> float:

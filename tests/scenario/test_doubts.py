@@ -43,6 +43,10 @@ def test_a_plain_scenario_leaves_no_doubt() -> None:
         {"interventions": [{"at_s": 0, "do": "radio_off", "station": "s0"}]},
         {"workload": {"arrivals": "explicit", "messages": AT_THE_BEGINNING}},
         {"hosts": PLAIN["hosts"] | {"attachment": {"error_m": 3000}}},
+        {"churn": {"initial_fraction": 0, "mean_away_s": 1e6}},
+        {"churn": {"changes": [{"host": f"h{host}", "at_s": 0.05, "kind": "leave"} for host in range(3)]}},
+        {"hosts": PLAIN["hosts"] | {"count": 0}, "interventions": [{"at_s": 59.5, "do": "add", "to_m": [10, 10]}]},
+        {"interventions": [{"at_s": 0.5, "do": "interval", "interval_s": 1e6}]},
     ],
 )
 def test_broadcasts_of_hosts_that_are_no_members_are_not_expected(changes: dict[str, Any]) -> None:

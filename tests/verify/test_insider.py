@@ -1337,6 +1337,19 @@ def an_sbuffer_grows_before_the_wire_can_have_brought_the_message(copy: Copy) ->
     samples.sort("time_ns")
 
 
+@edit("record", "mobile steady rim")
+def the_last_positions_of_all_nodes_are_missing(copy: Copy) -> None:
+    last_ns = max(copy.positions.time_ns)
+    copy.positions.remove([row for row, at_ns in enumerate(copy.positions.time_ns) if at_ns == last_ns])
+
+
+@edit("record", "mobile")
+def a_detail_names_two_causes(copy: Copy) -> None:
+    """A reader of JSON takes the first or the last of equal keys."""
+    row = copy.first("handoff_start")
+    copy.events.detail[row] = copy.events.detail[row].replace("{", '{"cause": "join", ', 1)
+
+
 # --- what no run records
 
 

@@ -208,9 +208,17 @@ def _says_who_was_silent(text: str | None) -> bool:
 
 def _is_object(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(json.loads(text, object_pairs_hook=_each_once), dict)
     except ValueError:
         return False
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; readers differ in which of two equal keys they take, so it has none."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
 
 
 RULES = Rules(

@@ -124,7 +124,7 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
                 f"positions: {node} is {'told' if odd in times else 'not told'} at {odd / SECOND:g} s, expected each"
                 f" {places.every_ns / SECOND:g} s"
             )
-    if stay and (last_ns < end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
+    if stay and (last_ns <= end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
         return f"positions: they end at {last_ns / SECOND:g} s, the active part at {end_ns / SECOND:g} s"
     return None
 
