@@ -1,4 +1,4 @@
-"""Whether the manifest says what follows from the scenario, and what else follows from it.
+"""Check that the manifest has what follows from the scenario, and derive what else follows from it.
 
 Model     nothing is believed that can be derived: what a run promises, how long it was to last and who takes part
           follow from scenario.yaml, and the manifest must repeat them. To judge by other promises, one would have to
@@ -31,7 +31,7 @@ SWARM = (  # of a seed of a swarm, as `again` of swarm/campaign.py writes it
     rf"mobilenet swarm --count \d+ --seed \d+( --(protocol|backbone|mac|radio|promises) {WORD}"
     rf"| --(station-)?command ({WORD}|{QUOTED})| --allow-code)*"
 )
-STOPPED = "stopped by hand at "  # as a live run says it that was not played to its end
+STOPPED = "stopped by hand at "  # as a live run that was not played to its end has it
 LONGEST_S = 1e9
 BOUNDS = ("heard_every_s", "rest_within_s", "no_rest_because")  # of the promises
 LONGEST = 80  # characters of a value in an error
@@ -67,7 +67,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
 
 
 def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
-    """What else a manifest cannot say of a run of this scenario."""
+    """What else is impossible in the manifest of a run of this scenario."""
     command, replication = manifest.get("command", ""), manifest.get("replication", 0)
     if command and not _repeats(command, scenario):
         return f"command is {_short(command)}, which does not repeat this run"
@@ -219,7 +219,7 @@ def _short(value: Any) -> str:
 
 def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:
     """A sentence for each assumption of the protocol that was broken by hand. The properties are judged as ever: a
-    violation after that says nothing against the protocol.
+    violation after that is not evidence against the protocol.
     """
     return [_warning(cut) for cut in cuts]
 
@@ -228,5 +228,5 @@ def _warning(cut: LossyCut) -> str:
     return (
         f"from {cut.since_ns / 1e9:g} to {cut.until_ns / 1e9:g} s the link {cut.station}-{cut.other} was cut by hand"
         f" and lost what was sent over it, but {cut.protocol} assumes that wires lose nothing: a violation from then on"
-        " says nothing against it"
+        " is not evidence against it"
     )

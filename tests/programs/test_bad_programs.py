@@ -225,9 +225,7 @@ def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) 
     assert found.startswith(WARNED[words])
     processes = tmp_path / "processes.yaml"
     processes.write_text("processes: 4\nprotocol: {command: [python3, nofile.py]}\n")
-    assert load_scenario(processes).warnings() == [
-        "protocol.command.1: file nofile.py not found next to the scenario"
-    ]
+    assert load_scenario(processes).warnings() == ["protocol.command.1: file nofile.py not found next to the scenario"]
 
 
 def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
@@ -241,7 +239,7 @@ def test_a_run_that_is_never_at_rest_is_no_violation_and_says_so(tmp_path: Path)
     drained = ran(tmp_path, code).verdicts["drained"]
     assert drained.answer == "unknown"
     assert drained.explanation.endswith(
-        "(no violation, since a program need not be at rest by any time; a longer drain_s may tell)"
+        "(no violation, since a program need not be at rest by any time; a longer drain_s may decide it)"
     )
 
 

@@ -194,12 +194,12 @@ def frames_that_no_program_asked_for(copy: Copy) -> None:
         replaced(copy, "do", action, do="log", text="")
 
 
-@edit("frames are told of", "flood")
+@edit("frames are reported to nodes", "flood")
 def frames_that_no_program_was_told_of(copy: Copy) -> None:
     replaced(copy, "ev", "receive", ev="timer", name="tick")
 
 
-@edit("messages from other stations are told of", "flood")
+@edit("messages from other stations are reported to stations", "flood")
 def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
     replaced(copy, "ev", "wire", ev="timer", name="tick")
 
@@ -247,7 +247,7 @@ def a_timer_that_was_due_is_not_told(copy: Copy) -> None:
     one_action_more(copy, TOCK, [json.loads(line).get("do") for line in copy.lines.line].index("done"))
 
 
-@edit("is never told of timer tock", "flood nodes")
+@edit("is never notified of timer tock", "flood nodes")
 def the_last_timer_is_not_told(copy: Copy) -> None:
     one_action_more(copy, TOCK)
 
@@ -304,14 +304,14 @@ def a_buffer_was_never_sampled(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "held", "size": 55}')
 
 
-@edit("all stations say at last that they do not serve h0", "reports")
+@edit("all stations report at last that they do not serve h0", "reports")
 def no_station_serves_a_member(copy: Copy) -> None:
     for station in ("s0", "s1", "s2"):
         place = max(row for row, node in enumerate(copy.lines.node) if node == station)
         one_action_more(copy, '{"do": "serves", "host": 0, "value": false}', place)
 
 
-@edit("1 frames are told to be dropped", "flood")
+@edit("1 frames are reported as dropped", "flood")
 def a_frame_was_dropped_that_is_not_counted(copy: Copy) -> None:
     """Each frame has a tag, and a timer becomes the news of one."""
     for action in ("send", "broadcast"):
@@ -418,7 +418,7 @@ def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
     raise AssertionError("all are the same")
 
 
-@edit("its sender has not said that by then", "told")
+@edit("its sender has not sent that by then", "told")
 def a_frame_has_words_of_nobody(copy: Copy) -> None:
     table = copy.messages
     row = [row for row in table.where(fate="random") if "have" in table.detail[row]][3]

@@ -1,15 +1,15 @@
-"""Whether what stations acknowledge fits to what they received, and to what hosts keep.
+"""Check that stations acknowledge what they received, and that hosts keep the rest.
 
 Checks    a station acknowledges no more of a host's messages than stations have received of it, and never fewer than
           it has before
-          what a host is told that got through leaves its sbuffer then, and nothing else leaves it
+          a message acknowledged to a host leaves its sbuffer then, and nothing else leaves it
           a host acknowledges in a session no less than before
           a host sends no copy of a message of which it knew that it got through, before it made something that it has
           sent before the copy
           a join names as the first message that may come the next one of its host
 Model     AckC of any station and the InitAck that confirms a session make a host forget messages; a Reset makes it
-          forget all, and from then on its sbuffer is not looked at. Frames of a node leave in the order in which they
-          were made, and a message is made after what it tells of. The record cuts long lists off: where an AckC is
+          forget all, and from then on its sbuffer is not checked. Frames of a node leave in the order in which they
+          were made, and a message is made after what it reports. The record cuts long lists off: where an AckC is
           cut, anything may have been acknowledged
 Units     integer nanoseconds; messages
 Shapes    over what one host sent or received
@@ -94,7 +94,7 @@ class _Record:
         hops, stations = self._hops, self._nodes.stations
         rows = self._of("AckC", "InitAck")
         is_for_all = self._kinds.among(("AckC",))[rows].tolist()
-        begins = np.ones(len(rows), bool)  # rows of one frame stand together
+        begins = np.ones(len(rows), bool)  # rows of one frame are together
         begins[1:] = (np.diff(hops.send_ns[rows]) != 0) | (np.diff(hops.sender[rows]) != 0)
         columns = (hops.receiver[rows].tolist(), hops.send_ns[rows].tolist(), hops.receive_ns[rows].tolist())
         heard = hops.is_received[rows].tolist()
@@ -159,7 +159,7 @@ class _Record:
             yield (
                 f"samples: the sbuffer of {name} holds {kept[at]:g} messages at {times[at] / SECOND:.6f} s, expected"
                 f" {f'{most[at]}' if least[at] == most[at] else f'{least[at]} to {most[at]}'}: {sent[at]} were"
-                f" broadcast, and of {sent[at] - most[at]} it was told that they got through"
+                f" broadcast, and {sent[at] - most[at]} were acknowledged to it"
             )
 
     def _copy_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
@@ -183,7 +183,7 @@ class _Record:
             )
 
     def _position_problems(self) -> Iterator[str]:
-        """Yield acknowledgements of hosts that say less than those before."""
+        """Yield acknowledgements of hosts that confirm less than those before."""
         rows = self._of("AckH")
         numbers = self._hops.table.picked("session", rows)
         last: dict[tuple[int, int], int] = {}

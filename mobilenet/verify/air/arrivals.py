@@ -74,7 +74,7 @@ def arrivals_problem(
 
 
 class _Kept:
-    """The sbuffer of a station: the latest messages, so many of them."""
+    """The sbuffer of a station: the given number of latest messages."""
 
     def __init__(self, samples: Table, name: str, order: np.ndarray) -> None:
         self._name = name

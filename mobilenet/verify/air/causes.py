@@ -1,7 +1,7 @@
-"""Whether each message of the mobile broadcast has the cause that it needs.
+"""Check that each message of the mobile broadcast has the cause that it needs.
 
 Checks    an application message is on its way only after its broadcast, and is named wherever it is
-          hosts send their own messages, and speak of themselves; what is for one host speaks of that host
+          hosts send their own messages, and about themselves; what is for one host is about that host
           over a tree of wires, a station passes on what has come up to it from its host, or over a wire; it sends for
           recovery what it was sent for recovery
           a station answers a host, asks and answers other stations only after what it answers has arrived there
@@ -112,7 +112,7 @@ def _relay_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
 
 
 def _lists(hops: Hops, *kinds: str) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Of each row of these kinds what its lists name, and what is recovered by it."""
+    """For each row of these kinds, what its lists name, and what is recovered by it."""
     details = hops.table.coded("detail")
     for row in hops.table.coded("kind").rows(*kinds).tolist():
         told = json.loads(details.words[details.codes[row]]) if details.codes[row] >= 0 else {}

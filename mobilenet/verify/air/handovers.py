@@ -1,15 +1,15 @@
-"""Whether the messages by which a host joins, or moves between stations of a tree, carry on what came before them.
+"""Check that messages by which a host joins, or moves between stations of a tree, continue what came before them.
 
 Checks    the cookie of a join is one that its host was given in that session
           a station gives each cookie to one host in one session. Where no host is forgotten, it confirms a session in
           one way until the host has acknowledged something in it
           a host asks for one session with one position and one session before it, and its station asks the others with
           the same, in its own name
-          a station tells of a gap, or says that it gave the host up, only after some station has done so
+          a station announces a gap, or that it gave the host up, only after some station has given it up
           of what a station lists as not delivered, in the order in which it came in, the new one wants some, in that
           order; it is sent just that, and what came in at the old station meanwhile
-          the first InitAck of the new station has the gap and the numbers that it was told
-Model     a list that the record cuts off may go on in any way. What was recovered for a host before stands first in
+          the first InitAck of the new station has the gap and the numbers that it received
+Model     a list that the record cuts off may go on in any way. What was recovered for a host before comes first in
           the list of what it has not delivered, in any order
 Units     integer nanoseconds
 Errors    none
@@ -96,18 +96,18 @@ def _cookie_problem(hops: Hops, groups: dict[About, ByKind]) -> str | None:
         for said in group.get("Chal", ()):
             cookie = said.detail.get("cookie")
             if given.setdefault((said.sender, cookie), about) != about:
-                return f"{hops.words(said.row)}: the cookie {cookie} was given to somebody else, or in another session"
+                return f"{hops.words(said.row)}: the cookie {cookie} was given to another host, or in another session"
     return None
 
 
 def _same_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
-    """Yield InitAck that confirm the session in another way than before, to a host that has said nothing in it."""
+    """Yield InitAck that confirm the session in another way than before, to a host that has sent nothing in it."""
     since_ns = min((ack.send_ns for ack in group.get("AckH", ())), default=NEVER)
     told: dict[int, dict[str, Any]] = {}
     for answer in group.get("InitAck", ()):
         due = told.setdefault(answer.sender, answer.detail)
         if answer.send_ns < since_ns and any(answer.detail.get(name) != due.get(name) for name in CONFIRMED):
-            yield answer, f"it says {answer.detail}, and before it said {due}"
+            yield answer, f"it has {answer.detail}, and before it had {due}"
 
 
 def _list(said: _Said, name: str) -> list[str]:
@@ -135,7 +135,7 @@ def _request_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         detail = request.detail
         due = joins if detail.get("join") is True else set(told)
         if (detail.get("source"), detail.get("lc"), detail.get("nxt")) not in due:
-            yield request, f"it says {detail}, and no host asks that station for such a session"
+            yield request, f"it has {detail}, and no host asks that station for such a session"
 
 
 def _gap_problems(group: ByKind, given_up_ns: int) -> Iterator[tuple[_Said, str]]:
@@ -206,7 +206,7 @@ def _answer_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         told.add(answer.sender)
         due = [(one.detail.get("seq_h"), one.detail.get("gap")) for one in offers]
         if (answer.detail.get("seq_h"), answer.detail.get("gap")) not in due:
-            yield answer, f"it says {answer.detail}, and its station was told {offers[-1].detail}"
+            yield answer, f"it has {answer.detail}, and its station received {offers[-1].detail}"
 
 
 def _words(names: Sequence[str]) -> str:

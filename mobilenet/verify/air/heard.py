@@ -1,10 +1,10 @@
-"""Whether hosts and stations heard what the events say that they heard.
+"""Check that hosts and stations received what the events require.
 
 Checks    where hosts act only on frames: a host joins, ends a handoff, has a gap or delivers when it has just received
           a message of the station that the event names, which was for it, and of a kind that can be the cause
           over TCP it has received data of a station
           there a station has received something of a host, which was for it, since a message was broadcast that
-          somebody delivers, and since a handoff began that ends with that station
+          a host delivers, and since a handoff began that ends with that station
           a message of another host is delivered after a message with its name was received
           a station gives a host up after as long a silence as the rows show
 Model     what is handed up is handed up when the last receiver of the frame has it, at most one propagation delay after

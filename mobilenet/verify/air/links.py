@@ -87,7 +87,7 @@ def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m
 
 
 def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes) -> Iterator[str]:
-    """Stations stand where they stand, so without fading each hears another one as strong as ever."""
+    """Check stations: they do not move, so without fading each hears another one at constant power."""
     power = links.numbers("power_dbm")
     rows = np.flatnonzero((pairs.sender < nodes.stations) & (pairs.receiver < nodes.stations))
     _, heads, which = np.unique(

@@ -1,12 +1,12 @@
-"""Whether hosts of the mobile broadcast deliver what stands at their positions, and as soon as they have it.
+"""Check that hosts of the mobile broadcast deliver what is at their positions, as soon as they have it.
 
 Checks    the messages that a host delivers in a session are those with the numbers from the start on that its InitAck
-          tells, but for those that it skips: below the base its own recovery messages, from there on the stream
+          has, but for those that it skips: below the base its own recovery messages, from there on the stream
           a host delivers a message as soon as it has received it and has delivered those before it
           the rbuffer of a host holds what it has received and delivers later, and grows only when it receives something
 Model     what arrives before the InitAck may be kept, but not beyond a window; so a message counts as received when it
           arrives in the session, or when the session is confirmed. What arrives while the host is out of coverage is
-          ignored. Sessions whose skip set the record cuts off are not looked at
+          ignored. Sessions whose skip set the record cuts off are not checked
 Units     integer nanoseconds; messages
 Shapes    over deliveries, session by session; over rows
 Errors    none
@@ -60,7 +60,7 @@ def positions_problem(
 
 
 def _keys(hops: Hops, lanes: dict[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray, int | None]:
-    """Return the rows that carry messages to hosts, with their keys, and a row that says none."""
+    """Return the rows that carry messages to hosts, with their keys, and a row for none."""
     kinds = hops.table.coded("kind")
     stream, recovery = (kinds.rows(kind) for kind in (STREAM, RECOVERY))
     lane = hops.sender[stream].tolist()

@@ -80,7 +80,7 @@ def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air:
                 head = int(pairs.first[frames[at]])
                 receivers = pairs.receiver[pairs.frame == frames[at]]
                 missing = nodes.name(int(np.setdiff1d(np.flatnonzero(must[sender[at]]), receivers)[0]))
-                yield f"{pairs.words(head)}: there is no row of this frame at {missing}, which is surely within reach"
+                yield f"{pairs.words(head)}: this frame has no row at {missing}, which is surely within reach"
 
 
 def near_m(senders: np.ndarray, nodes: Nodes, air: Air) -> np.ndarray:

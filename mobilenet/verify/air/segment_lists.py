@@ -1,11 +1,11 @@
-"""Whether `segment_messages` in `samples` counts the messages that end in the segments of `messages`.
+"""Check that `segment_messages` in `samples` counts the messages that end in the segments of `messages`.
 
 Checks    of each node and number, there are at least as many samples as segments that surely differ
           in a run at rest, where no queue was full and the node did not crash, the samples of a node are those of its
           segments, in order where it has no wires; of a frame that the MAC may have sent several times, at least one
           and at most one each
 Model     a segment in which messages end is sampled when it is made, before it waits for the radio. Rows of a node that
-          follow each other and say the same may be one segment, or several
+          follow each other and are equal may be one segment, or several
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/models/tcp.md, docs/verdicts-and-metrics.md

@@ -1,4 +1,4 @@
-"""Whether the segments of TCP in `messages` can be what both ends of their connections sent.
+"""Check that the TCP segments in `messages` can be what both ends of their connections sent.
 
 Checks    a segment has the fields of its kind: flags, numbers and lengths fit together, and its size is theirs
           both ends of a connection know each other's port by then, and a port has one other end
@@ -9,9 +9,9 @@ Checks    a segment has the fields of its kind: flags, numbers and lengths fit t
           an acknowledgement is of what was received before, and acknowledgements of an end never fall; over a wire
           each is of all that was received
           what only acknowledges is numbered behind all that its end has sent
-Model     a segment stands as long as it waits in the queue of a radio, so it may know less than its sender knows when
-          it is in the air. Over a wire it leaves at once. Nodes send in the order in which they make segments; where
-          a queue was full, or a wire lost messages, a segment may have no row, or rows another order
+Model     a segment does not change while it waits in the queue of a radio, so it may know less than its sender knows
+          when it is in the air. Over a wire it leaves at once. Nodes send in the order in which they make segments;
+          where a queue was full, or a wire lost messages, a segment may have no row, or rows another order
 Units     integer nanoseconds, bytes
 Shapes    over rows that are segments
 Errors    none
@@ -47,7 +47,7 @@ def segments_told_problem(hops: Hops, nodes: Nodes, expected: Expected, queue_dr
     codes = hops.table.coded("detail").codes[rows]
     if odd := [code for code, each in told.items() if each is None]:
         row = int(rows[np.isin(codes, odd)][0])
-        return f"{hops.words(row)}: {hops.table['detail'][row]} is not what a segment says"
+        return f"{hops.words(row)}: {hops.table['detail'][row]} is not what a segment has"
     if not len(rows):
         return None
     segments = _Segments(hops, nodes, rows, told, expected, queue_drops)
@@ -94,7 +94,7 @@ class _Segments:
         return f"{self._hops.words(int(self._rows[at]))}: {what}"
 
     def form_problems(self) -> Iterator[str]:
-        """Of each by itself."""
+        """Check each by itself."""
         syn, data, ack, reset = (self._is[kind] for kind in KINDS)
         bare = (self.length == 0) & (self.payload == 0)
         plain = (self.flags == tcp.ACK) & (self.seq >= FIRST_BYTE) & (self.ack >= FIRST_BYTE) & (self.target > 0)
@@ -115,10 +115,10 @@ class _Segments:
             yield self._say(at, f"{self._hops.table['kind'][self._rows[at]]} with {detail}, which it never has")
         sizes = tcp.HEADER_BYTES + self.length + np.where(syn, tcp.MSS_OPTION_BYTES, 0)
         if (at := first(sizes != self._hops.size_bytes[self._rows])) is not None:
-            yield self._say(at, f"the bytes and headers that it tells of are {sizes[at]}, and its size is another")
+            yield self._say(at, f"its bytes and headers add up to {sizes[at]}, and its size is another")
 
     def port_problems(self) -> Iterator[str]:
-        """The other end has told its port, and it is of this connection alone."""
+        """Check that the other end has sent its port, which only this connection has."""
         told_ns = np.full(int(max(self._own.max(), self._other.max(), self._asked.max())) + 1, NEVER)
         np.minimum.at(told_ns, self._own[self._received], self._receive_ns[self._received])
         known_ns = np.minimum(told_ns[self._other], told_ns[self._asked])

@@ -1,4 +1,4 @@
-"""How near two nodes can have been, and how far apart, as far as their recorded positions show.
+"""Bound how near two nodes can have been, and how far apart, by their recorded positions.
 
 Model     a host is no farther from a recorded position than it can walk since then, or until then. A position before
           or after a drag shows nothing of the other side of it. When the active part is over, hosts may be

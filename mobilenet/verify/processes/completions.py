@@ -1,12 +1,12 @@
-"""Whether a source learned that its broadcast was complete when it can have, and always did.
+"""Check that a source learned that its broadcast was complete when it can have, and always did.
 
 Checks    the instant that a completion names is that of the event, or one hand-over before it
           a protocol that does not report completion reports none
-          while the source does not suspect everybody, a completion rests on an acknowledgement, unless the source
+          while the source does not suspect all others, a completion rests on an acknowledgement, unless the source
           suspects another process at that instant: so it has made at least two ways over the network
           in a run without suspicions an acknowledgement has come from every delivery
           at rest, every broadcast of a correct source is complete
-Model     that a completion has been told twice, or of another's message, is judged by properties.py
+Model     that a completion is reported twice, or for another's message, is judged by properties.py
 Units     integer nanoseconds
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
 """

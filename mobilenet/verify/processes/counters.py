@@ -253,7 +253,7 @@ def _reception_problems(
 
 
 def _completion_problems(messages: dict[str, Any], events: Table) -> Iterator[str]:
-    """A source learns that its broadcast is complete by a reception, unless it suspects somebody, or has just begun."""
+    """A source learns of completion by a reception, unless it suspects a process, or has just begun."""
     event, node, times = events.coded("event"), events.coded("node"), events.numbers("time_ns")
     happened = times * len(node.words) + node.codes
     rows = event.rows("complete")

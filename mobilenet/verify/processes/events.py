@@ -1,6 +1,6 @@
-"""Whether processes did what the scenario plans for them, when it does, and their failure detectors what they can.
+"""Check that processes did what the scenario plans, in time, and their failure detectors what they can.
 
-Checks    a process crashes when the scenario says so, once, and never recovers
+Checks    a process crashes when the scenario plans it, once, and never recovers
           it broadcasts at the planned times, until it crashes, and numbers its messages from 0
           no message is delivered sooner than the network can bring it
           without a failure detector there are no suspicions; a perfect one suspects every crashed process, once, and

@@ -72,7 +72,7 @@ class _Record:
             yield from self._waiting_problems(node, sizes)
 
     def _own_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
-        """Of a host's sbuffer: it grows with each broadcast, by one."""
+        """Check a host's sbuffer: it grows with each broadcast, by one."""
         steps = np.diff(sizes.values, prepend=0.0)
         grown_ns = sizes.times[steps > 0]
         sent_ns = self._sent_ns[self._node.codes[self._sent_rows] == self._node.code(node)]
@@ -119,7 +119,7 @@ class _Record:
                 yield f"samples: {self._node.words[code]} broadcasts, and its sbuffer was never sampled"
 
     def _most_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
-        """Of a station's sbuffer: each message comes in once at most."""
+        """Check a station's sbuffer: each message comes in once at most."""
         grown, sent = sizes.grown, np.searchsorted(self._arrivals(node), sizes.times, "right")
         for i in np.flatnonzero(grown > sent).tolist():
             yield (

@@ -1,10 +1,10 @@
-"""Whether every frame is accounted for, on radio and wire.
+"""Check that every frame is accounted for, on radio and wire.
 
 Model     a pair is a frame and a node within its reach: in range, or, where power decides, one at which its preamble
           is detected if the medium is silent. It was received, or lost for one reason. A radio that copies frames (only
           an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
-          told twice, in counters.json and in the samples of the network, agree. The share that is lost at random is the
-          scenario's; retries, and frames given up, are only of frames that are acknowledged
+          recorded twice, in counters.json and in the samples of the network, agree. The share that is lost at random is
+          the scenario's; retries, and frames given up, are only of frames that are acknowledged
 Units     frames, bytes of PSDU
 Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
@@ -110,7 +110,7 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expecte
         but = f", {lost} lost" if lost else ""
         yield f"wired: {wired['sent']} sent, {wired['delivered']} delivered{but} and {wired['in_flight']} in flight"
     if lost and expected is not None and not any(switch.loses for switch in expected.switches):
-        yield f"wired: {lost} lost, and nobody cut a link so that it loses anything"
+        yield f"wired: {lost} lost, and no link was cut so that it loses anything"
     if quiescent and wired["in_flight"]:
         yield f"wired: quiescent, but {wired['in_flight']} in flight"
     if wired.get("suspicions") and expected is not None and expected.radio is not None and not expected.radio.suspects:
@@ -118,7 +118,7 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expecte
 
 
 def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """Of what meets no other frame, the scenario's share is lost at random, within what chance allows (Bernstein)."""
+    """Check that the scenario's share of frames that meet no other is lost at random, within what chance allows (Bernstein)."""
     lost = radio["lost"].get("random", 0)
     tried = radio["received"] + lost
     for share, sign in ((expected.least_loss, -1), (expected.most_loss, 1)):

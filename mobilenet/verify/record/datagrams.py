@@ -39,7 +39,7 @@ def datagram_problem(
                 return f"event {row}: {node} sends datagram {name} of {size!r} bytes, expected 0 to {MOST_BYTES}"
             sent[name] = events["time_ns"][row], size
         elif name not in to:
-            return f"event {row}: {node} receives datagram {name}, which nobody has sent, or it has received before"
+            return f"event {row}: {node} receives datagram {name}, which was not sent, or which it has received before"
         elif (addressee := to.pop(name)) != node:
             return f"event {row}: {node} receives datagram {name}, which was for {addressee}"
         elif (took_ns := events["time_ns"][row] - sent[name][0]) < least_ns:

@@ -1,10 +1,10 @@
-"""Whether the messages of each class add up: their bytes, their lists, and who sends them.
+"""Check that the messages of each class add up: their bytes, their lists, and who sends them.
 
 Checks    only classes that the protocol has are counted, each where it is sent
           their bytes follow from their number, from the payload of the application messages in them, and from the
           lengths of their lists, which are sampled when a message is put on a wire or into the queue of a radio
           each list has a sample for each message; only messages that were dropped, or still wait, have others
-          what does nothing but acknowledge is counted as that
+          what only acknowledges is counted as that
 Model     only for protocols whose messages are known (Kind). On the radio the lists of messages that were not sent are
           among the samples; so where there may be such, only bounds are certain
 Units     bytes
@@ -70,7 +70,7 @@ class _Lists:
 def _problems(
     name: str, kind: Kind, counted: Mapping[str, int], lists: _Lists, more: int, payload_bytes: int | None
 ) -> Iterator[str]:
-    """`more`: so many messages at most have samples and were not sent."""
+    """`more`: the most messages that have samples and were not sent."""
     count, control = counted["count"], counted["control_bytes"]
     payload = counted["bytes"] - control
     lengths = {entry: lists.of(entry) for entry in kind.entries}

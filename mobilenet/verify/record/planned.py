@@ -89,7 +89,7 @@ def _offer_problem(offers_ns: list[int] | None, over: int, now_ns: int, event: s
 
 
 class _Crashes:
-    """Who is down, and until when."""
+    """The nodes that are down, and until when."""
 
     def __init__(self, planned: Crashes | None, end_ns: int) -> None:
         self._planned = planned or Crashes({}, {})
@@ -113,7 +113,7 @@ class _Crashes:
         return None
 
     def missing(self, plans: dict[str, HostPlan]) -> str | None:
-        """Somebody who never came up again, or should have crashed."""
+        """A node that never came up again, or should have crashed."""
         for node, due_ns in self._up_at_ns.items():
             return f"events: {node} never recovers, and its time is over at {_s(due_ns)}"
         for node, planned in self._planned.of_hosts.items():

@@ -54,7 +54,7 @@ def falling_problem(samples: Columns) -> str | None:
 
 
 def _series(samples: Columns) -> Series:
-    """Of each of the network's quantities when it was sampled, and its value then."""
+    """For each of the network's quantities, when it was sampled, and its value then."""
     series: Series = {}
     table = Table.of(samples)
     rows = table.coded("node").rows(NETWORK)
