@@ -206,7 +206,7 @@ class _Said:
             count = len(times) if kind == "Init" else bisect_right(times, at_ns)
             if count < due or kind == "Init" and count != due:
                 return (
-                    f"messages: {sender} reports in {kind} at {at_ns / SECOND:.6f} s that it has delivered {due} messages"
+                    f"messages: {sender} reports in {kind} at {at_ns / SECOND:.6f} s a delivery of {due} messages"
                     f" in session {confirmed[1]}, and events have {count}"
                 )
         return None

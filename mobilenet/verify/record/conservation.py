@@ -118,7 +118,7 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expecte
 
 
 def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """Check that the scenario's share of frames that meet no other is lost at random, within what chance allows (Bernstein)."""
+    """Check that, of frames that meet no other, the scenario's share is lost at random, within chance (Bernstein)."""
     lost = radio["lost"].get("random", 0)
     tried = radio["received"] + lost
     for share, sign in ((expected.least_loss, -1), (expected.most_loss, 1)):
