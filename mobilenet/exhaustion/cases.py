@@ -56,9 +56,9 @@ def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **other
 def forget(value: Any) -> Container[str]:
     """What of the protocol's objects cannot matter any more between two inputs.
 
-    Resender: its heap holds a due time for each message that waits, which its dictionary of states tells as well, and
+    Resender: its heap holds a due time for each message that waits, which its dictionary of states has as well, and
     entries that are passed over; rounds and rests are over by the next input (local.py). AppSh: its M_d is
-    informative, no host looks at it. A station's context: an owner has no request of its own any more, and what a
+    informative, no host reads it. A station's context: an owner has no request of its own any more, and what a
     handover has left there is set before it is read again. Names that no longer exist are not missed: then there are
     only more states.
     """
