@@ -181,16 +181,16 @@ def test_wrong_requests(words: tuple[str | Path, ...], said: str, tmp_path: Path
             "{shape: csv, file: sites_lonlat.csv}",
             "walk.csv",
             (
-                "a.yaml:2: stations.layout.file: the stations are in longitude and latitude, the tracks in metres: say"
-                " where (0, 0) lies"
+                "a.yaml:2: stations.layout.file: the stations are in longitude and latitude, the tracks in metres:"
+                " give the place of (0, 0) on Earth"
             ),
         ),
         (
             "{shape: points, points_m: [[0, 0]]}",
             "walk.gpx",
             (
-                "a.yaml:3: hosts.mobility.file: the tracks are in longitude and latitude, the stations in metres: say"
-                " where (0, 0) lies"
+                "a.yaml:3: hosts.mobility.file: the tracks are in longitude and latitude, the stations in metres:"
+                " give the place of (0, 0) on Earth"
             ),
         ),
         ("{shape: csv, file: sites_lonlat.csv}", "walk.gpx", ""),
