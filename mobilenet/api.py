@@ -2,7 +2,7 @@
 
 Model     everything between scenario and directory happens under a temporary name: the simulation, the verdict and the
           metrics, which are computed from what was recorded. What has the final name is complete.
-Units     seconds of simulated and of wall time, as the names say
+Units     seconds of simulated and of wall time, as the names show
 Errors    ScenarioError for the input, RecordError for the output, RunError for a directory that is not a run
 Source    ours: docs/run-directory.md
 """

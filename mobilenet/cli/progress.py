@@ -1,6 +1,6 @@
 """Show the progress of long work: a bar on a terminal, elsewhere a line now and then.
 
-Units     seconds of simulated and of wall time, as the words say
+Units     seconds of simulated and of wall time, as the words show
 Source    ours: docs/architecture/command-line.md
 """
 

@@ -1,7 +1,7 @@
 """The named cases: what is explored of the mobile causal broadcast.
 
 Model     see space.py; at least one loss and one copy in an execution, and each retransmission timer twice. All
-          waits are a millisecond or ten minutes: there is no clock between them, so the T extension, which is about
+          waits are a millisecond or ten minutes: they have no clock between them, so the T extension, which is about
           time, is not explored
 Source    ours
 """

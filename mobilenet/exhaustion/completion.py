@@ -144,7 +144,7 @@ class Run:
                 return f"h{host} " + ("has messages in its buffers" if facts.settled else "waits for an answer")
             if facts.out == history.hosts[host].member:
                 return (
-                    f"h{host} is {'no longer a member' if facts.out else 'not out'}, and its application was not told"
+                    f"h{host} is {'no longer a member' if facts.out else 'not out'}, and its application did not hear"
                 )
         for station in range(space.case.stations):
             facts = space.nodes[space.hosts + station].facts[self.nodes[space.hosts + station]]

@@ -1,6 +1,6 @@
 """List what may happen at one node, in one of its states, with the frames that have been sent to it.
 
-Model     see space.py. A move is known from the node's state alone, but for the wire: frames it reacts to, timers,
+Model     see space.py. A move is known from only the node's state, but for the wire: frames it reacts to, timers,
           and what may happen to a host. What a node does not react to is left out
 Shapes    frames: bit masks; a frame is a receiver and an input of it, numbered over all nodes
 Errors    none: what a handler raises is part of the move

@@ -11,7 +11,7 @@ Model     one running simulation. An intervention takes effect at the time at wh
           else of that nanosecond, and is added to the scenario. So the scenario is the session: a run of it is the same
           to the bit. To go back is to run again from the beginning, with the interventions up to there. A violation of
           a safety property stops time at the event that shows it
-Units     seconds for people; integer nanoseconds in names that say so
+Units     seconds for people; integer nanoseconds in names with _ns
 Errors    ScenarioError for what cannot be done, one line; the run stands where it stood
 Source    ours: docs/guide/live.md
 """

@@ -115,7 +115,7 @@ def _overrides(study: Study, factor: str, level: Any) -> list[str]:
 def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
     """Each key is changed by one factor, and each level is another one."""
     if not study.has_scenario():
-        raise study.problem(("scenario",), f"there is no file {str(study.scenario_path)!r}")
+        raise study.problem(("scenario",), f"file {str(study.scenario_path)!r} not found")
     by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
     for factor, levels in factors.items():
         shown = [inline(level) for level in levels]

@@ -225,7 +225,7 @@ class Study(Parameters):
         return study
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
-        """An error at a key of the file; keys of factors have dots of their own."""
+        """An error at a key of the file; keys of factors contain dots themselves."""
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:

@@ -93,7 +93,7 @@ def _require_known(name: str, own: str) -> None:
     if name not in known:
         close = get_close_matches(name, known, 1)
         meant = f", did you mean {close[0]!r}?" if close else ""
-        raise ScenarioError(f"there is no radio {name!r}{meant}; there are: {', '.join(known)}")
+        raise ScenarioError(f"unknown radio {name!r}{meant}; the radios are: {', '.join(known)}")
 
 
 def _disk(scenario: Scenario, name: str) -> Radio:

@@ -8,7 +8,7 @@ Checks    sender and receiver are two nodes of the run; the frame ends in the ru
           a node sends one frame at a time; one that listens first waits between two of them
           hosts address all receivers or one station, stations address hosts
 Units     integer nanoseconds, bytes
-Shapes    over rows, int64 unless it says otherwise; `first`: over frames
+Shapes    over rows, int64 unless stated otherwise; `first`: over frames
 Errors    none
 Source    ours: docs/models/radio.md, docs/run-directory.md
 """

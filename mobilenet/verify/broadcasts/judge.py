@@ -1,6 +1,6 @@
 """Judge causal broadcast with members that come and go, event by event.
 
-Model     Happened-before is computed from broadcasts and deliveries alone, as vector clocks over senders: past[m][o]
+Model     Happened-before is computed only from broadcasts and deliveries, as vector clocks over senders: past[m][o]
           is how many messages of o causally precede m. A member is entitled to every message broadcast after it
           joined (or after its last gap); it owes them all, in causal order; of older messages it may deliver some,
           but never one that precedes what it has delivered already. Where gaps are allowed, what a host gave up when

@@ -1,4 +1,4 @@
-"""Check that programs were told the truth: their identity, place, time, and others' messages.
+"""Check that events to programs are true: their identity, place, time, and others' messages.
 
 Checks    `t` of each event is its time; `me`, `role` and the numbers of nodes of `start` are those of the node and the
           run; `stable` is what the node stored last

@@ -3,7 +3,7 @@
 Checks    a process crashes when the scenario plans it, once, and never recovers
           it broadcasts at the planned times, until it crashes, and numbers its messages from 0
           no message is delivered sooner than the network can bring it
-          without a failure detector there are no suspicions; a perfect one suspects every crashed process, once, and
+          without a failure detector no process is suspected; a perfect one suspects every crashed process, once, and
           no other one; any detector suspects and trusts in turns, and first when a test can have failed. In a run at
           rest each process that is up suspects each crashed one
 Model     all this follows from scenario and seed, from the network and from the detector, whatever the protocol does

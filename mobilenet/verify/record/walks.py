@@ -5,7 +5,7 @@ Model     how a host walks follows from the scenario and its seed, or from its t
           time and before the active part is over. Nothing is known of custom mobility models, whose code is not
           run here. So it is known as well where a host is on each tick of the attachment, which decides whether it is
           in coverage, unless hosts err about their place. Where distances decide, ticks are checked between positions
-          that leave it open; otherwise only those on which coverage is said to change
+          that leave it open; otherwise only those on which coverage changes by the record
 Units     integer nanoseconds; metres
 Shapes    time_ns int64, x_m, y_m float64: (positions of one host,)
 Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
