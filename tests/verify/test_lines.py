@@ -283,18 +283,18 @@ def a_host_that_is_not_a_member_is_asked_to_leave(copy: Copy) -> None:
     changed(copy, "ev", "join", ev="leave")
 
 
-@edit("and it asked for no such frame", "flood nodes")
+@edit("but it asked for no such frame", "flood nodes")
 def a_program_is_told_of_a_frame_without_a_tag(copy: Copy) -> None:
     row, told = next(lines_with(copy, "ev", "receive"))
     copy.lines.line[row] = json.dumps({"ev": "sent", "t": told["t"], "tag": 5})
 
 
-@edit("has not settled, and the run is at rest", "flood")
+@edit("has not settled, but the run is at rest", "flood")
 def a_station_had_not_settled_at_last(copy: Copy) -> None:
     one_action_more(copy, '{"do": "settled", "value": false}')
 
 
-@edit("and samples have", "reports")
+@edit("but samples have", "reports")
 def a_buffer_was_not_empty_at_last(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "kept", "size": 55}')
 
@@ -425,7 +425,7 @@ def a_frame_has_words_of_nobody(copy: Copy) -> None:
     table.say(row, says=[*table.said(row)["says"], [99, 99]])
 
 
-@edit("and its words make it", "told")
+@edit("but its words make it", "told")
 def a_class_of_another_name(copy: Copy) -> None:
     for table in (copy.messages, copy.frames):
         table.kind = ["heard" if kind == "told" else kind for kind in table.kind]

@@ -124,7 +124,7 @@ def hosts_hold_nothing_back(copy: Copy) -> None:
             copy.samples.value[row] = 0.0
 
 
-@edit("and nothing arrives there", "disk power")
+@edit("but nothing arrives there", "disk power")
 def a_host_holds_something_early(copy: Copy) -> None:
     rows = [row for host in range(6) for row in copy.samples.where(node=f"h{host}", quantity="rbuffer")]
     row = next(row for row in rows if copy.samples.value[row] == 1 and copy.samples.time_ns[row] > 3_000_000_000)
@@ -264,7 +264,7 @@ def on_wires(copy: Copy, kind: str) -> list[int]:
     return of_kind(copy, kind, medium="wired")
 
 
-@edit("and its host was given none such", "disk power vcube")
+@edit("but its host was given none such", "disk power vcube")
 def a_cookie_of_nobody(copy: Copy) -> None:
     for row in of_kind(copy, "Join"):
         if "cookie" in copy.messages.said(row):

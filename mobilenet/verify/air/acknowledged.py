@@ -125,7 +125,7 @@ class _Record:
         last: dict[int, int] = {}
         for (_, count, row), limit in zip(said, due, strict=True):
             station = int(hops.sender[row])
-            what = f"{hops.words(row)}: it acknowledges {count} messages of {self._nodes.name(host)}, and"
+            what = f"{hops.words(row)}: it acknowledges {count} messages of {self._nodes.name(host)}, but"
             if count > limit:
                 yield f"{what} stations have received {limit} by then"
             if count < last.get(station, 0):
@@ -141,7 +141,7 @@ class _Record:
             told = whole(self._hops.said(row), "first_seq")
             least, most = (int(np.searchsorted(broadcast_ns, at_ns, side)) for side in ("left", "right"))
             if told is None or not least <= told <= most:
-                yield f"{self._hops.words(row)}: first_seq is {told}, and its host has broadcast {most} messages"
+                yield f"{self._hops.words(row)}: first_seq is {told}, but its host has broadcast {most} messages"
 
     def _size_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
         """Yield sizes of a host's sbuffer that acknowledgements contradict."""
@@ -177,7 +177,7 @@ class _Record:
         if (at := first(is_copy & (numbers < through))) is not None:
             row = int(rows[at])
             yield (
-                f"{hops.words(row)}: a copy of {hops.table['message'][row]}, and its host knew by"
+                f"{hops.words(row)}: a copy of {hops.table['message'][row]}, but its host knew by"
                 f" {made_ns[at] / SECOND:.6f} s that its first {through[at]} messages had got through; it has sent"
                 " since what it made then"
             )
@@ -190,7 +190,7 @@ class _Record:
         for row, host, number in zip(rows.tolist(), self._hops.sender[rows].tolist(), numbers, strict=True):
             told, before = whole(self._hops.said(row), "nxt") or 0, last.get((host, number), -NEVER)
             if told < before:
-                yield f"{self._hops.words(row)}: the next position is {told}, and it was {before} before"
+                yield f"{self._hops.words(row)}: the next position is {told}, but it was {before} before"
             last[host, number] = told
 
 

@@ -107,7 +107,7 @@ def _same_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
     for answer in group.get("InitAck", ()):
         due = told.setdefault(answer.sender, answer.detail)
         if answer.send_ns < since_ns and any(answer.detail.get(name) != due.get(name) for name in CONFIRMED):
-            yield answer, f"it has {answer.detail}, and before it had {due}"
+            yield answer, f"it has {answer.detail}, but before it had {due}"
 
 
 def _list(said: _Said, name: str) -> list[str]:
@@ -124,25 +124,25 @@ def _request_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         cookie = join.detail.get("cookie")
         given = [c for c in group.get("Chal", ()) if c.is_received and c.receive_ns <= join.send_ns]
         if cookie is not None and all(c.detail.get("cookie") != cookie for c in given):
-            yield join, f"the cookie is {cookie}, and its host was given none such in this session"
+            yield join, f"the cookie is {cookie}, but its host was given none such in this session"
     inits = group.get("Init", [])
     told = [(init.receiver, init.detail.get("lc"), init.detail.get("nxt")) for init in inits]
     for init, one in zip(inits, told, strict=True):
         if one != told[0]:
-            yield init, f"it asks for the session as {init.detail}, and before as {inits[0].detail}"
+            yield init, f"it asks for the session as {init.detail}, but before as {inits[0].detail}"
     joins = {(join.receiver, -1, 0) for join in group.get("Join", ())}
     for request in group.get("Req1", ()):
         detail = request.detail
         due = joins if detail.get("join") is True else set(told)
         if (detail.get("source"), detail.get("lc"), detail.get("nxt")) not in due:
-            yield request, f"it has {detail}, and no host asks that station for such a session"
+            yield request, f"it has {detail}, but no host asks that station for such a session"
 
 
 def _gap_problems(group: ByKind, given_up_ns: int) -> Iterator[tuple[_Said, str]]:
     for said in (*group.get("Rsp1", ()), *group.get("InitAck", ())):
         for name in ("gap", "expired"):
             if said.detail.get(name) is True and said.send_ns < given_up_ns:
-                yield said, f"{name} is true, and no station has given the host up before"
+                yield said, f"{name} is true, but no station has given the host up before"
 
 
 def _is_part(some: Iterable[str], every: Iterable[str]) -> bool:
@@ -156,12 +156,12 @@ def _list_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         wanted = _list(request, "wanted")
         offers = [_list(one, "undelivered") for one in _before(group, "Rsp1", request)]
         if not any(not _is_whole(offer) or _is_part(wanted, offer) for offer in offers):
-            yield request, f"it wants {_words(wanted)}, and no Rsp1 has offered that in this order"
+            yield request, f"it wants {_words(wanted)}, but no Rsp1 has offered that in this order"
     for answer in group.get("Rsp2", ()):
         bodies = _list(answer, "bodies")
         asked = [_list(one, "wanted") for one in _before(group, "Req2", answer)]
         if bodies not in asked:
-            yield answer, f"it brings {_words(bodies)}, and no Req2 has asked for just that"
+            yield answer, f"it brings {_words(bodies)}, but no Req2 has asked for just that"
 
 
 def _before(group: ByKind, kind: str, said: _Said) -> list[_Said]:
@@ -206,7 +206,7 @@ def _answer_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         told.add(answer.sender)
         due = [(one.detail.get("seq_h"), one.detail.get("gap")) for one in offers]
         if (answer.detail.get("seq_h"), answer.detail.get("gap")) not in due:
-            yield answer, f"it has {answer.detail}, and its station received {offers[-1].detail}"
+            yield answer, f"it has {answer.detail}, but its station received {offers[-1].detail}"
 
 
 def _words(names: Sequence[str]) -> str:

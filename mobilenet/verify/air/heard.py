@@ -119,7 +119,7 @@ def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str |
         return None
     row = min(wrong)
     node, of, kinds = events["node"][row], events["station"][row], " or ".join(ACTS[event])
-    return f"{_event(events, row)}: {node}: {event} with {of}, and {node} receives no {kinds} of {of} then"
+    return f"{_event(events, row)}: {node}: {event} with {of}, but {node} receives no {kinds} of {of} then"
 
 
 def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
@@ -143,7 +143,7 @@ def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
             times[node] = np.sort(np.concatenate(heard_ns))
         last = int(np.searchsorted(times[node], now_ns, "right")) - 1
         if last < 0 or times[node][last] < now_ns - heard.delay_ns:
-            return f"{_event(events, row)}: {node}: {event}, and {node} receives no {DATA[0]} of a station then"
+            return f"{_event(events, row)}: {node}: {event}, but {node} receives no {DATA[0]} of a station then"
     return None
 
 
@@ -162,7 +162,7 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         if (at := first((due_ns < NEVER) & (reached_ns > due_ns))) is not None:
             row = int(own[at])
             what = f"{events['node'][row]} broadcasts {events['message'][row]}"
-            return f"{_event(events, row)}: {what}, which is delivered, and no station receives anything of it before"
+            return f"{_event(events, row)}: {what}, which is delivered, but no station receives anything of it before"
     begun_ns: dict[str, int] = {}
     rows = events.coded("event").rows("handoff_start", "handoff_end")
     columns = (events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
@@ -201,7 +201,7 @@ def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:
         return None
     row = int(rows[wrong])
     node, message = events["node"][row], events["message"][row]
-    return f"{_event(events, row)}: {node} delivers {message}, and no message with it was received there before"
+    return f"{_event(events, row)}: {node} delivers {message}, but no message with it was received there before"
 
 
 def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
@@ -217,7 +217,7 @@ def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         if not any(least - MARGIN_NS <= expiry.silent_ns <= most + MARGIN_NS for least, most in spans):
             return (
                 f"{_event(events, row)}: {station} gives {expiry.host} up after {expiry.silent_ns / SECOND:.6f} s of"
-                f" silence, and it last received something of {expiry.host} {spans[-1][0] / SECOND:.6f} s before"
+                f" silence, but it last received something of {expiry.host} {spans[-1][0] / SECOND:.6f} s before"
             )
     return None
 

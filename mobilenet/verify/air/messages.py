@@ -145,7 +145,7 @@ def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
     has_time = hops.receive_ns != NO_NS
     if (row := first(has_time != hops.is_received)) is not None:
         yield (
-            f"{hops.words(row)}: {'a' if has_time[row] else 'no'} time of arrival, and the fate is {table['fate'][row]}"
+            f"{hops.words(row)}: {'a' if has_time[row] else 'no'} time of arrival, but the fate is {table['fate'][row]}"
         )
     out = (hops.send_ns < 0) | (hops.send_ns > end_ns) | (hops.receive_ns > end_ns)
     if (row := first(out | has_time & (hops.receive_ns < hops.send_ns))) is not None:
@@ -177,7 +177,7 @@ def _size_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
             sizes = hops.size_bytes[rows]
             if (at := first((sizes < fit[:, 0]) | (sizes > fit[:, 1]))) is not None:
                 said = texts[which[at]] if len(texts[which[at]]) <= LONGEST else "a list of that length"
-                yield f"{hops.words(int(rows[at]))}: {sizes[at]} bytes, and {name} with {said} does not have as many"
+                yield f"{hops.words(int(rows[at]))}: {sizes[at]} bytes, but {name} with {said} does not have as many"
 
 
 def _told_bytes(kind: Kind, text: str) -> tuple[int, int]:
@@ -214,7 +214,7 @@ def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
     is_host = (hops.sender >= nodes.stations, hops.receiver >= nodes.stations)
     astray = outcomes.among((OUT_OF_RANGE,)) & (is_host[0] == is_host[1])
     if (row := first(~hops.is_wired & astray)) is not None:
-        yield f"{hops.words(row)}: out_of_range, and it is not between a host and a station"
+        yield f"{hops.words(row)}: out_of_range, but it is not between a host and a station"
     rows = np.flatnonzero(~hops.is_wired & hops.is_received)
     sizes = hops.size_bytes[rows]
     each, which = np.unique(sizes, return_inverse=True)
@@ -268,7 +268,7 @@ def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected
     for row in rows.tolist():
         ends = frozenset((nodes.name(int(hops.sender[row])), nodes.name(int(hops.receiver[row]))))
         if hops.send_ns[row] > mends.get(ends, NO_NS):
-            yield f"{hops.words(row)}: the fate is link_cut, and no cut of this link loses it"
+            yield f"{hops.words(row)}: the fate is link_cut, but no cut of this link loses it"
 
 
 def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
@@ -284,7 +284,7 @@ def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expecte
             wrong |= own & (send_ns < until_ns) & (receive_ns > since_ns)
         if (at := first(wrong)) is not None:
             span = f"from {since_ns / SECOND:.6f} to {until_ns / SECOND:.6f} s"
-            yield f"{hops.words(int(rows[at]))}: it arrives, and the link is cut {span}"
+            yield f"{hops.words(int(rows[at]))}: it arrives, but the link is cut {span}"
 
 
 def _cuts(nodes: Nodes, expected: Expected) -> Iterator[tuple[list[int], int, int, bool]]:

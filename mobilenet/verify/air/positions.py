@@ -174,7 +174,7 @@ def held_problems(
         holds = np.append(0.0, told.values)[np.searchsorted(told.times, begins, "right")]
         if (at := first(holds < waiting)) is not None:
             yield (
-                f"samples: the rbuffer of {name} holds {holds[at]:g} messages at {begins[at] / SECOND:.6f} s, and"
+                f"samples: the rbuffer of {name} holds {holds[at]:g} messages at {begins[at] / SECOND:.6f} s, but"
                 f" {waiting[at]} have arrived there and are still to wait"
             )
 
@@ -190,7 +190,7 @@ def _growth_problem(samples: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> 
         arrived_ns = np.sort(hops.receive_ns[rows[hops.receiver[rows] == nodes.index(name)]])
         nothing = np.searchsorted(arrived_ns, grows_ns - delay_ns) == np.searchsorted(arrived_ns, grows_ns, "right")
         if (at := first(nothing)) is not None:
-            return f"samples: the rbuffer of {name} grows at {grows_ns[at] / SECOND:.6f} s, and nothing arrives there"
+            return f"samples: the rbuffer of {name} grows at {grows_ns[at] / SECOND:.6f} s, but nothing arrives there"
     return None
 
 

@@ -57,7 +57,7 @@ def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_t
         if not any(has == words and (action == "wire" or by in senders) for by, has in sure):
             return (
                 f"lines: row {row}: {name} is notified by {action} at {at_ns / SECOND:.6f} s of a message from"
-                f" {what.get('from')}, and no such message arrives there then"
+                f" {what.get('from')}, but no such message arrives there then"
             )
     checked = np.arange(len(hops.sender)) if is_tree else np.flatnonzero(~hops.is_wired)
     return _said_problem(hops, said, checked.tolist())
@@ -72,7 +72,7 @@ def _said_problem(hops: Hops, said: dict[tuple[int, str], int], rows: list[int])
         if isinstance(value, dict):
             name = value.get("type", value.get("kind"))
         if kind not in (name, "Says"):
-            return f"{hops.words(row)}: the kind is {kind}, and its words make it {name}"
+            return f"{hops.words(row)}: the kind is {kind}, but its words make it {name}"
         if not hops.is_wired[row] and said.get((senders[row], _words(value)), times[row] + 1) > times[row]:
             return f"{hops.words(row)}: its sender has not sent that by then"
     return None

@@ -118,18 +118,18 @@ class _Said:
             when = f"at {now_ns / SECOND:.6f} s (event {row}): {node} has a gap"
             answer = self._answer(node, session, station, now_ns)
             if answer is None:
-                return f"{when}, and {station} has announced none in session {session}"
+                return f"{when}, but {station} has announced none in session {session}"
             if answer.kind == "Reset" or (node, session) in anew:
                 continue
             if answer.detail.get("gap") is not True:
-                return f"{when}, and the InitAck of {station} in session {session} announces none"
+                return f"{when}, but the InitAck of {station} in session {session} announces none"
             times, given_up = opened.get(node, []), expired.get(node, [])
             given_up_ns = given_up[bisect_right(given_up, now_ns) - 1] if given_up and given_up[0] <= now_ns else -1
             for i in range(bisect_right(times, given_up_ns), bisect_left(times, now_ns) - 1):
                 heard_ns = acknowledged.get((node, sessions[node][i]), NEVER)
                 if heard_ns + self._delay_ns < times[i + 1]:
                     return (
-                        f"{when}, and no station gave it up since {given_up_ns / SECOND:.6f} s; a station heard from it"
+                        f"{when}, but no station gave it up since {given_up_ns / SECOND:.6f} s; a station heard from it"
                         f" in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
                     )
         return self._silent_problem({(node, session, now_ns) for _, now_ns, node, _, session, _, _ in gaps})
@@ -141,7 +141,7 @@ class _Said:
             told = answer is not None and answer.kind == "InitAck" and answer.detail.get("gap") is True
             if told and (node, session, now_ns) not in gaps:
                 return (
-                    f"at {now_ns / SECOND:.6f} s (event {row}): {node} ends a handoff and has no gap, and the InitAck"
+                    f"at {now_ns / SECOND:.6f} s (event {row}): {node} ends a handoff and has no gap, but the InitAck"
                     f" of {station} in session {session} announces one"
                 )
         return None
@@ -157,7 +157,7 @@ class _Said:
             if json.loads(text or "{}").get("cause") == "reinit":
                 early_ns = now_ns - self._delay_ns
                 if not any(early_ns <= at_ns <= now_ns for at_ns in told.get(node, ())):
-                    what = f"{node} opens session {session} because of a reinit, and receives no Reinit then"
+                    what = f"{node} opens session {session} because of a reinit, but receives no Reinit then"
                     return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
         return None
 
@@ -170,7 +170,7 @@ class _Said:
             for at_ns, sender, _, _, session, _, _ in self._rows((kind,), False):
                 if since.get((sender, session), NEVER) > at_ns:
                     return (
-                        f"messages: {sender} sends {kind} of session {session} at {at_ns / SECOND:.6f} s, and has no"
+                        f"messages: {sender} sends {kind} of session {session} at {at_ns / SECOND:.6f} s, but has no"
                         f" {' or '.join(begins)} in that session by then"
                     )
         return None
@@ -185,7 +185,7 @@ class _Said:
             answer = self._answer(node, session, station, now_ns)
             confirmed_in.setdefault(node, []).append(session)
             if event != "gap" and (answer is None or answer.kind != "InitAck"):
-                what = f"{node}: {event} in session {session}, and {station} has sent it no InitAck of that"
+                what = f"{node}: {event} in session {session}, but {station} has sent it no InitAck of that"
                 return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
             if answer is not None and answer.kind == "InitAck" and len(answer.detail["skip"]) < MOST_LISTED:
                 starts[node, session] = answer.detail["start"], answer.detail["skip"]
@@ -207,6 +207,6 @@ class _Said:
             if count < due or kind == "Init" and count != due:
                 return (
                     f"messages: {sender} reports in {kind} at {at_ns / SECOND:.6f} s a delivery of {due} messages"
-                    f" in session {confirmed[1]}, and events have {count}"
+                    f" in session {confirmed[1]}, but events have {count}"
                 )
         return None

@@ -66,7 +66,7 @@ def _difference(pairs: Pairs, hops: Hops, rows: np.ndarray, pair: np.ndarray, ai
             row, other = int(rows[at]), int(pair[at])
             of = {"size_bytes": "psdu_bytes", "receive_ns": "end_ns"}.get(name, name)
             return (
-                f"{hops.words(row)}: {name} is {hops.table[name][row]}, and row {other} of frames has {of}"
+                f"{hops.words(row)}: {name} is {hops.table[name][row]}, but row {other} of frames has {of}"
                 f" {pairs.table[of][other]}"
             )
     return None

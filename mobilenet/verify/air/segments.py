@@ -115,7 +115,7 @@ class _Segments:
             yield self._say(at, f"{self._hops.table['kind'][self._rows[at]]} with {detail}, which it never has")
         sizes = tcp.HEADER_BYTES + self.length + np.where(syn, tcp.MSS_OPTION_BYTES, 0)
         if (at := first(sizes != self._hops.size_bytes[self._rows])) is not None:
-            yield self._say(at, f"its bytes and headers add up to {sizes[at]}, and its size is another")
+            yield self._say(at, f"its bytes and headers add up to {sizes[at]}, but its size is another")
 
     def port_problems(self) -> Iterator[str]:
         """Check that the other end has sent its port, which only this connection has."""
@@ -123,7 +123,7 @@ class _Segments:
         np.minimum.at(told_ns, self._own[self._received], self._receive_ns[self._received])
         known_ns = np.minimum(told_ns[self._other], told_ns[self._asked])
         if (at := first((self.target > 0) & (known_ns > self._send_ns))) is not None:
-            yield self._say(at, f"it is for port {self.target[at]}, and nothing from there has arrived before")
+            yield self._say(at, f"it is for port {self.target[at]}, but nothing from there has arrived before")
         late = self._is["TcpSyn"] & (self.source > self._send_ns + len(self._rows))
         if (at := first(late)) is not None:
             yield self._say(at, f"port {self.source[at]} is from later than the message")
@@ -141,12 +141,12 @@ class _Segments:
         spans = np.column_stack([self._own, self.seq, self.length])[data]
         _, begins, which = np.unique(spans, axis=0, return_index=True, return_inverse=True)
         if (at := first(self.payload[data] != self.payload[data[begins[which.reshape(-1)]]])) is not None:
-            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, and other rows have others")
+            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, but other rows have others")
         names: dict[tuple[int, int], str] = {}
         for at in data.tolist():
             for end, name in self._ends[at]:
                 if names.setdefault((int(self._own[at]), end), name) != name:
-                    yield self._say(at, f"{name} ends before byte {end}, and other rows have another message there")
+                    yield self._say(at, f"{name} ends before byte {end}, but other rows have another message there")
         if not names:
             return
         ends = np.sort(np.array([stream * MOST + end for stream, end in names], np.int64))
@@ -156,7 +156,7 @@ class _Segments:
         listed = np.array([len(self._ends[at]) for at in data.tolist()])
         wrong = (until - after != listed) & ((listed < MOST_LISTED) | (until - after < listed))
         if (at := first(wrong)) is not None:
-            yield self._say(int(data[at]), f"{listed[at]} messages end in it, and by other rows {(until - after)[at]}")
+            yield self._say(int(data[at]), f"{listed[at]} messages end in it, but by other rows {(until - after)[at]}")
         yield from self._application_problems(data, names, ends)
 
     def _application_problems(
@@ -180,7 +180,7 @@ class _Segments:
             owner, end = order[int(carriers[odd])]
             at = next(at for at in data.tolist() if self._own[at] == owner and (end, APPLICATION) in self._ends[at])
             found = lengths[carriers[odd]]
-            yield self._say(at, f"{APPLICATION} up to byte {end} has {found} bytes, and others have {length}")
+            yield self._say(at, f"{APPLICATION} up to byte {end} has {found} bytes, but others have {length}")
         rows = data[known[data]]
         keys = self._own[rows] * MOST
         since = np.searchsorted(ends, keys + self.seq[rows], "right")  # the message of its first byte
@@ -195,7 +195,7 @@ class _Segments:
         )
         due = (until - since) * self._payload_bytes + after - before
         if (at := first(alone & (self.payload[rows] != due))) is not None:
-            what = f"{self.payload[rows[at]]} bytes of payload, and its part of application messages has {due[at]}"
+            what = f"{self.payload[rows[at]]} bytes of payload, but its part of application messages has {due[at]}"
             yield self._say(int(rows[at]), what)
 
     def order_problems(self) -> Iterator[str]:

@@ -71,7 +71,7 @@ def silent_problem(
             if since_ns < sent_ns and first_ns.get(message, now_ns) < now_ns:
                 return (
                     f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host} after"
-                    f" {detail['silent_s']:.3f} s of silence, and {message}, broadcast at {sent_ns / SECOND:.6f} s,"
+                    f" {detail['silent_s']:.3f} s of silence, but {message}, broadcast at {sent_ns / SECOND:.6f} s,"
                     f" was delivered at {first_ns[message] / SECOND:.6f} s"
                 )
     return None
@@ -99,7 +99,7 @@ def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
             since_ns, crashed_ns, with_ = down.pop(node)
             if now_ns - crashed_ns > longest_ns and given_up.get((with_, node), -1) < since_ns:
                 return (
-                    f"{node} is down from {crashed_ns / SECOND:.6f} to {now_ns / SECOND:.6f} s, and {with_}, which"
+                    f"{node} is down from {crashed_ns / SECOND:.6f} to {now_ns / SECOND:.6f} s, but {with_}, which"
                     " served it, does not give it up"
                 )
         else:
@@ -192,7 +192,7 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
         since_ns = now_ns - silent_ns
         when = f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host}"
         if now_ns % every_ns:
-            return f"{when}, and it looks each {every_ns / SECOND:g} s"
+            return f"{when}, but it looks each {every_ns / SECOND:g} s"
         if since_ns < before.get((station, host), 0) - MARGIN_NS:
             return f"{when}, as at {before[station, host] / SECOND:.6f} s, and has not heard it since"
         spans = confirmed.get(host, [])

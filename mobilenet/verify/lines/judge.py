@@ -66,7 +66,7 @@ def lines_problem(
     if odd.any():
         return _row_problem(lines, int(odd.argmax()), "a JSON object of a node of this run, in order")
     if manifest["protocol"] != PROGRAM:
-        return f"lines: {lines.rows} rows, and no node is a program" if lines.rows else None
+        return f"lines: {lines.rows} rows, but no node is a program" if lines.rows else None
     if ended_early(manifest) is not None:
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
@@ -123,14 +123,14 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
         if line.life != life or not since_ns <= line.at_ns <= until_ns or is_late:
             return (
                 f"lines: row {row}: {line.node} receives or writes a line at {line.at_ns / 1e9:.6f} s in life"
-                f" {line.life}, and by lines and events it has begun {life} and crashed at"
+                f" {line.life}, but by lines and events it has begun {life} and crashed at"
                 f" {', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5]) or 'no time'}"
             )
     needed = {name for name in nodes if name[0] != "h"} | set(recoveries)
     for name in sorted(needed):
         if lives.get(name, 0) != 1 + len(recoveries.get(name, [])):
             return (
-                f"lines: {name} begins {lives.get(name, 0)} lives, and recovers {len(recoveries.get(name, []))} times"
+                f"lines: {name} begins {lives.get(name, 0)} lives, but recovers {len(recoveries.get(name, []))} times"
             )
     return None
 
@@ -158,7 +158,7 @@ def _events_problem(rows: list[Line], events: Table) -> str | None:
     noted = Counter(_noted(zip(*(events.picked(name, chosen) for name in names), strict=True)))
     for key in sorted((told - noted) + (noted - told), key=lambda one: one[1]):
         node, at_ns, event, about = key
-        return f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, and {noted[key]} events"
+        return f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, but {noted[key]} events"
     return None
 
 

@@ -61,7 +61,7 @@ def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifes
     for at_ns, name, event, what in sorted((reports - recorded) + (recorded - reports)):
         key = at_ns, name, event, what
         return (
-            f"lines: {name} has {reports[key]} reports of {event} {what} at {at_ns / SECOND:.6f} s, and"
+            f"lines: {name} has {reports[key]} reports of {event} {what} at {at_ns / SECOND:.6f} s, but"
             f" {recorded[key]} events"
         )
     return next(_end_problems(nodes, events, samples, manifest), None)
@@ -98,11 +98,11 @@ def _told_wrongly(what: dict[str, Any], node: _Node) -> str | None:
     if event == "start":
         node.begin()
     elif event in ("join", "leave") and (event == "join") != node.is_out:
-        return f"to {event}, and it is {'out' if node.is_out else 'not out'}"
+        return f"to {event}, but it is {'out' if node.is_out else 'not out'}"
     elif event in ("sent", "dropped"):
         tag = encode(what["tag"])
         if not node.tags[tag]:
-            return f"of a frame with the tag {tag}, and it asked for no such frame, or was notified of each"
+            return f"of a frame with the tag {tag}, but it asked for no such frame, or was notified of each"
         node.tags[tag] -= 1
     return None
 
@@ -129,9 +129,9 @@ def _end_problems(nodes: dict[str, _Node], events: Table, samples: Table, manife
         if is_down.get(name) == "crash" or name[0] == "h" and (not node.member or node.out is not None):
             continue
         if manifest["quiescent"] and not node.settled and name[0] != "p":
-            yield f"lines: {name} reports at last that it has not settled, and the run is at rest"
+            yield f"lines: {name} reports at last that it has not settled, but the run is at rest"
         if manifest["quiescent"] and name[0] == "h" and not any(one.serves.get(name, True) for one in stations):
-            yield f"lines: all stations report at last that they do not serve {name}, and the run is at rest"
+            yield f"lines: all stations report at last that they do not serve {name}, but the run is at rest"
         for quantity, size in node.sizes.items():
             if last.get((name, quantity)) != size:
-                yield f"lines: {name} says {size} of {quantity} at last, and samples have {last.get((name, quantity))}"
+                yield f"lines: {name} reports {size} of {quantity} at last, but samples have {last.get((name, quantity))}"

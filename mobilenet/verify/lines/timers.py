@@ -75,7 +75,7 @@ class Timers:
             )
             missed = self._missed(node, end_ns) if is_there else None
             if missed is not None:
-                return f"lines: {node} is never notified of timer {missed}, and the run ends at {end_ns / 1e9:.6f} s"
+                return f"lines: {node} is never notified of timer {missed}, but the run ends at {end_ns / 1e9:.6f} s"
         return None
 
     def _missed(self, node: str, at_ns: int) -> str | None:

@@ -60,7 +60,7 @@ def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterato
     for row in np.flatnonzero((values > sent) & quantity.among(told.per_message)).tolist():
         yield (
             f"at {times[row] / 1e9:g} (row {row}): {samples['node'][row]} holds {values[row]:g} in"
-            f" {samples['quantity'][row]}, and {counted(int(sent[row]), 'message')} broadcast so far"
+            f" {samples['quantity'][row]}, but {counted(int(sent[row]), 'message')} broadcast so far"
         )
 
 
@@ -86,7 +86,7 @@ def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
         is_last = np.append(changed_ns[1:] != changed_ns[:-1], True)
         for i in np.flatnonzero(is_last & (has < due)).tolist():
             yield (
-                f"at {changed_ns[i] / 1e9:g}: {name} holds {has[i]:g} in {WAITS}, and {due[i]} of its broadcasts are"
+                f"at {changed_ns[i] / 1e9:g}: {name} holds {has[i]:g} in {WAITS}, but {due[i]} of its broadcasts are"
                 " not complete"
             )
 
@@ -113,6 +113,6 @@ def _left_problems(events: Table, samples: Table, told: Broadcasting) -> Iterato
     rows = rows[is_known[node.codes[rows]] & ~np.isin(happened[rows], happened[others])]
     for row in rows[~np.isin(happened[rows], changed)].tolist():
         yield (
-            f"{events['node'][row]} learns at {times[row] / 1e9:g} that {events['message'][row]} is complete, and its"
+            f"{events['node'][row]} learns at {times[row] / 1e9:g} that {events['message'][row]} is complete, but its"
             f" {WAITS} does not change"
         )

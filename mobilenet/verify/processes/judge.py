@@ -67,7 +67,7 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
         events_problem(events, manifest)
         or rows_problem(events, samples, positions, run.counters)
         or _processes_problem(events, manifest)
-        or (f"positions: {len(positions['node'])} rows, and processes have no places" if positions["node"] else None)
+        or (f"positions: {len(positions['node'])} rows, but processes have no places" if positions["node"] else None)
         or (None if error is not None else _samples_problem(events, samples, manifest))
     )
     if damage is not None:
@@ -133,14 +133,14 @@ def _own_clock_problem(events: Table, manifest: dict[str, Any]) -> str | None:
     }
     if manifest["quiescent"] and not all(due <= there for there in has.values()):
         return None
-    return "manifest: own_clock, and no delivery is missing at rest"
+    return "manifest: own_clock, but no delivery is missing at rest"
 
 
 def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
     """A run is looked at once per time unit, and ends when it is at rest; else at the end of its duration."""
     end_ns, last_ns = (round(manifest[name] * 1e9) for name in ("simulated_s", "duration_s"))
     if not manifest["quiescent"]:
-        return None if end_ns == last_ns else f"manifest: not at rest, and it ended at {end_ns / 1e9:g}"
+        return None if end_ns == last_ns else f"manifest: not at rest, but it ended at {end_ns / 1e9:g}"
     messages = counters["messages"]
     if plan.broadcasting is None or messages["never_left"] or messages["receiver_down"]:
         return None
@@ -150,7 +150,7 @@ def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, An
     due_ns = min(last_ns, -(-rest_ns // SECOND) * SECOND)
     if end_ns == due_ns:
         return None
-    return f"manifest: {end_ns / 1e9:g} t.u. simulated, and the run was at rest at {due_ns / 1e9:g}"
+    return f"manifest: {end_ns / 1e9:g} t.u. simulated, but the run was at rest at {due_ns / 1e9:g}"
 
 
 def _excused(verdict: Verdict, manifest: dict[str, Any]) -> Verdict:

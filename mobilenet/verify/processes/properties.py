@@ -107,7 +107,7 @@ class ProcessJudge:
         for message, place in self._bits.items():
             source = message.partition(":")[0]
             if source not in self.crashed and not self._has[source] >> place & 1:
-                return f"{source} broadcast {message}, and never delivered it"
+                return f"{source} broadcast {message}, but never delivered it"
         return None
 
     def lost_for_ever(self) -> int:

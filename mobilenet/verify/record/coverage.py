@@ -109,7 +109,7 @@ class _Host:
         for i in doubtful:
             if not any(drag[0] == self._times[i] for drag in self._plan.drags):
                 yield (
-                    f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, and events have it"
+                    f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, but events have it"
                     f" {'in' if said[i] else 'out of'} coverage"
                 )
 

@@ -47,7 +47,7 @@ def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expecte
     )
     told = lists.last("radio_acknowledgements")
     if told is not None and told != acknowledging:
-        yield f"samples: {told:g} radio_acknowledgements at the end, and {acknowledging} messages acknowledge"
+        yield f"samples: {told:g} radio_acknowledgements at the end, but {acknowledging} messages acknowledge"
 
 
 class _Lists:
@@ -76,7 +76,7 @@ def _problems(
     lengths = {entry: lists.of(entry) for entry in kind.entries}
     for entry, values in lengths.items():
         if not count <= len(values) <= count + more:
-            yield f"samples: {len(values)} of {entry}, and {count} messages {name} were sent, with one each"
+            yield f"samples: {len(values)} of {entry}, but {count} messages {name} were sent, with one each"
     least = count * kind.fixed_bytes
     if control < least or not kind.entries and kind.is_exact and control != least:
         yield f"{name}: {control} control bytes in {count} messages, each of which has {kind.fixed_bytes}"
@@ -84,8 +84,8 @@ def _problems(
         in_lists = sum(int(values.sum()) * (kind.entries[entry] or 0) for entry, values in lengths.items())
         whole = all(len(values) == count for values in lengths.values())
         if control > least + in_lists or whole and control != least + in_lists:
-            yield f"{name}: {control} control bytes, and {count} messages with these lists have {least + in_lists}"
+            yield f"{name}: {control} control bytes, but {count} messages with these lists have {least + in_lists}"
     if payload_bytes is not None and not kind.carries and payload:
-        yield f"{name}: {payload} bytes of payload, and such messages carry none"
+        yield f"{name}: {payload} bytes of payload, but such messages carry none"
     if payload_bytes is not None and kind.carries and not kind.entries and payload != count * payload_bytes:
         yield f"{name}: {payload} bytes of payload in {count} messages, each of which carries {payload_bytes}"

@@ -90,7 +90,7 @@ def _wire_problem(events: Columns, expected: Expected) -> str | None:
         beyond = _side(wires.links, other, station)
         for since_ns, until_ns in _spans(expected.switches, "cut", "mend", station, other):
             if (problem := _crossing(events, beyond, since_ns, until_ns)) is not None:
-                return f"{problem}, and the link {station}-{other} is cut since {_s(since_ns)}"
+                return f"{problem}, but the link {station}-{other} is cut since {_s(since_ns)}"
     return None
 
 

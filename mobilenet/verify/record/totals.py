@@ -134,7 +134,7 @@ def _deliveries_problem(events: Columns, series: dict[str, list[tuple[int, float
         delivered = int(np.searchsorted(others_ns, time))
         if received < delivered:
             return (
-                f"samples: {received:g} pairs_received by {time / SECOND:g} s, and by then {delivered} messages of"
+                f"samples: {received:g} pairs_received by {time / SECOND:g} s, but by then {delivered} messages of"
                 " other hosts were delivered"
             )
     return None

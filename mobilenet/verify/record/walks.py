@@ -112,7 +112,7 @@ def _coverage_problem(
     i = int(wrong.argmax())
     place = [float(each[i]) for each in ways(ticks)[1]]
     return (
-        f"positions: {node} walks by ({place[0]:.2f}, {place[1]:.2f}) m at {ticks[i] / SECOND:g} s, and events have it"
+        f"positions: {node} walks by ({place[0]:.2f}, {place[1]:.2f}) m at {ticks[i] / SECOND:g} s, but events have it"
         f" {'in' if is_said[i] else 'out of'} coverage"
     )
 
