@@ -93,7 +93,7 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         try:
             told = overall(verdicts_of(directory))
             if told != overall(verdicts):
-                notes.append(f"{path} says {told}, which contradicts the record")
+                notes.append(f"{path} has {told}, which contradicts the record")
         except RunError as error:
             notes.append(str(error))
     path = directory / "metrics.json"

@@ -107,7 +107,7 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
         else:
             study_tables(directory, folder)
         names = ", ".join(sorted(path.name for path in folder.iterdir()))
-    say(f"{quoted(target)}: {names}. Next: open them in whatever reads CSV")
+    say(f"{quoted(target)}: {names}. Next: open them in a program that reads CSV")
 
 
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:

@@ -253,7 +253,7 @@ class LiveSession:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
         if at_ns >= self.simulation.duration_ns:
             raise ScenarioError(
-                f"the active part is over at {self.scenario.duration_s:g} s: nothing can be done any more; go back"
+                f"the active part is over at {self.scenario.duration_s:g} s: interventions are over; go back"
                 " before that, or set a longer duration_s"
             )
         known = in_order(self._kept(at_ns) if is_back else self.branch.interventions)
@@ -359,7 +359,7 @@ class LiveSession:
     def require_sound(self) -> None:
         """ScenarioError once a program or a plug-in has failed, until time goes back."""
         if self.error:
-            raise ScenarioError(f"the run has ended by an error: {self.error}; go back before {self.now_s:.9g} s")
+            raise ScenarioError(f"the run was ended by an error: {self.error}; go back before {self.now_s:.9g} s")
 
 
 def require_same(live: LiveSession, directory: Path) -> None:
@@ -372,7 +372,7 @@ def require_same(live: LiveSession, directory: Path) -> None:
     differing = [name for name, column in own.items() if list(kept[name][:count]) != column]
     if differing:
         raise ScenarioError(
-            f"{directory}: the run has other events than the session (column {differing[0]}), which must not be;"
+            f"{directory}: the run has other events than the session (column {differing[0]}), a bug;"
             " please report it with the scenario in that directory"
         )
 

@@ -180,7 +180,7 @@ class Study(Parameters):
         if not isinstance(root.value, dict):
             raise ScenarioError(f"{root.where}: expected keys with values, as in `scenario: static.yaml`")
         if {"stations", "processes"} & root.value.keys() and "scenario" not in root.value:
-            raise ScenarioError(f"{path}: a scenario, and no study; `mobilenet run {quoted(path)}` runs it")
+            raise ScenarioError(f"{path}: a scenario, not a study; `mobilenet run {quoted(path)}` runs it")
         study = cls._checked(root)
         study._folder = path.parent
         study._root = root

@@ -157,7 +157,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
 def open_store(path: Path) -> Store:
     """The directory of a study that was begun."""
     if not (path / "study.yaml").is_file():
-        raise StudyError(f"{path}: no study directory; it has no study.yaml")
+        raise StudyError(f"{path}: not a study directory: it has no study.yaml")
     study = Study.load(path / "study.yaml")
     return Store(path, study, [Configuration(n, levels, ()) for n, levels in enumerate(combinations(study))])
 

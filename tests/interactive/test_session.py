@@ -222,7 +222,7 @@ def test_who_stands_at_the_end_stays_there(live: LiveSession) -> None:
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: it is done now"),
+        ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: it takes effect now"),
         ({"do": "crash", "host": "h1", "at_s: 3}, {do: crash, host": "h2"}, "unknown key"),
         ({"do": "crash", "host": "h1", "a: b\nc": 1}, "unknown key"),
         ({"do": "crash", "host": "h1}, {do: crash, host: h2, at_s: 3"}, "host: expected a name"),
@@ -244,7 +244,7 @@ def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
     with pytest.raises(ScenarioError, match=r"limits\.max_events"):
         while not live.is_over:
             live.step("frame")
-    with pytest.raises(ScenarioError, match="the run has ended by an error"):
+    with pytest.raises(ScenarioError, match="the run was ended by an error"):
         live.play()
 
 

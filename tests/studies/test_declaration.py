@@ -85,7 +85,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         (
             "load: [{duration_s: 20, drain_s: 30}, {duration_s: 25, drain_s: 40}]",
             "load: [1, 2]",
-            "factors.load: no key of a scenario",
+            "factors.load: not a key of a scenario",
         ),
         (
             "{duration_s: 20,",

@@ -84,7 +84,7 @@ def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) 
             if all(other.wireless.model_dump() != known.wireless.model_dump() for known in found):
                 found.append(other)
     if len(found) < 2:
-        raise ScenarioError(f"radios: only {own}, nothing to hold it against; expected more of {', '.join(RADIOS)}")
+        raise ScenarioError(f"radios: only {own}, nothing to compare it with; expected more of {', '.join(RADIOS)}")
     return found
 
 

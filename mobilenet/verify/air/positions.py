@@ -50,7 +50,7 @@ def positions_problem(
     lanes = {(host, number): nodes.stations + lane for lane, (host, number) in enumerate(sessions)}
     rows, keys, odd = _keys(hops, lanes)
     if odd is not None:
-        return f"{hops.words(odd)}: {RECOVERY} says {hops.said(odd)}, which it cannot"
+        return f"{hops.words(odd)}: {RECOVERY} has {hops.said(odd)}, which is impossible"
     problem = _growth_problem(samples, hops, nodes, delay_ns)
     deliveries = _deliveries(events, nodes, sessions, lanes)
     if problem is not None or not len(deliveries.rows):

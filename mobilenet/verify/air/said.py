@@ -58,7 +58,7 @@ def said_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | 
             whole = [detail.get(name) for name in numbers] + (skip if isinstance(skip, list) else [None])
             if any(type(number) is not int for number in whole):
                 row = int(rows[details.codes[rows] == code][0])
-                return "record", f"{hops.words(row)}: {kind} says {detail}, which it cannot"
+                return "record", f"{hops.words(row)}: {kind} has {detail}, which is impossible"
     said = _Said(events, hops, delay_ns)
     if (untold := said.gap_problem()) is not None:
         return "gaps", untold

@@ -134,4 +134,4 @@ def _end_problems(nodes: dict[str, _Node], events: Table, samples: Table, manife
             yield f"lines: all stations report at last that they do not serve {name}, but the run is at rest"
         for quantity, size in node.sizes.items():
             if last.get((name, quantity)) != size:
-                yield f"lines: {name} reports {size} of {quantity} at last, but samples have {last.get((name, quantity))}"
+                yield f"lines: {name} has {size} of {quantity} at last, but samples have {last.get((name, quantity))}"

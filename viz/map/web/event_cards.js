@@ -162,7 +162,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       "What waited for the host is lost to it: its station had given it up, or their connection broke. " +
       "It goes on as a member, and misses what was broadcast meanwhile.",
     expire: "A station gives the host up after a long silence, and forgets what waited for it.",
-    refused: "The application wanted to broadcast and the host could not take it (down, no member, or a full buffer).",
+    refused: "The application wanted to broadcast but the host refused it (down, not a member, or a full buffer).",
   };
   const event = (i) => {
     const kind = run.eventKind(i),
