@@ -330,7 +330,7 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
 
 
 def _with_lists(value: Any) -> Any:
-    """Open a run directory to which derived files can be written again."""
+    """Return the value with lists and dictionaries that can be changed."""
     if isinstance(value, dict):
         return {key: _with_lists(inside) for key, inside in value.items()}
     return [_with_lists(inside) for inside in value] if isinstance(value, (list, tuple)) else value

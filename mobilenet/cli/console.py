@@ -166,7 +166,7 @@ def _has_memory() -> bool:
 
 
 def _is_without_memory(error: BaseException | None) -> bool:
-    """A library that could not be loaded for lack of it; numpy reports that as something else."""
+    """Whether a library could not be loaded for lack of it; numpy reports that as something else."""
     while error is not None:
         if any(words in str(error) for words in ("failed to map segment", "annot allocate memory", "MemoryError")):
             return True
@@ -184,7 +184,7 @@ def _damage(directory: Path) -> str | None:
 
 
 def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
-    """A file of the directory is missing or may not be read; errors of the disk are not errors of the input."""
+    """Name a file of the input that is damaged or may not be read; None for other errors, as of the disk."""
     place = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else None
     if place is None or error.errno not in NO_FILE:
         return None

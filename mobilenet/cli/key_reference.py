@@ -171,7 +171,7 @@ def _unit(name: str, field: FieldInfo) -> str:
 
 
 def _bounds(field: FieldInfo) -> str:
-    """Yield the constraints of the field, of its type, and of the elements of a list or pair."""
+    """The bounds of the field, of its type, and of the elements of a list or pair."""
     return "; ".join(
         filter(None, (_own_bounds([*field.metadata, *_ornaments(field.annotation)]), _of_elements(field.annotation)))
     )

@@ -122,7 +122,7 @@ class Space:
                 yield Step(PASSING, head.link), (*state[:count], head.left, *state[count + 1 :])
 
     def successors_until_broken(self, state: State) -> Iterator[tuple[Step, State]]:
-        """The step, without what comes after a violation."""
+        """The successors, without those after a violation."""
         with suppress(Broken):
             yield from self.successors(state)
 

@@ -133,7 +133,7 @@ class LiveSession:
         self.play_ns(2**62 if until_s is None else instant_ns("play", until_s))
 
     def play_ns(self, until_ns: int) -> None:
-        """The present time in nanoseconds."""
+        """Play to this time, in nanoseconds."""
         self.require_sound()
         self.violation = None
         while self.violation is None and self.now_ns < until_ns and not self.is_over:
@@ -210,7 +210,7 @@ class LiveSession:
         self.violation = found
 
     def _again_to_row(self, found: Found) -> None:
-        """Time has gone on since: the run is replayed up to there."""
+        """Replay the run up to there, as time has gone on since."""
         time_ns = self.simulation.recording.events.time_ns[found.row]
         told = {found.check, *self._judge.told}
         self.close()
@@ -245,7 +245,7 @@ class LiveSession:
         return dict(one.model_dump())
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
-        """Whether it could be done at that earlier time; ScenarioError gives the reason if not."""
+        """Check that it can be done at that earlier time; ScenarioError gives the reason if not."""
         back_ns = instant_ns("check", at_s)
         self._with(asked(what), untouched_ns(self._kept(back_ns), back_ns), is_back=True)
 
@@ -253,7 +253,7 @@ class LiveSession:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
         if at_ns >= self.simulation.duration_ns:
             raise ScenarioError(
-                f"the active part is over at {self.scenario.duration_s:g} s: interventions are over; go back"
+                f"the active part ended at {self.scenario.duration_s:g} s, and with it interventions; go back"
                 " before that, or set a longer duration_s"
             )
         known = in_order(self._kept(at_ns) if is_back else self.branch.interventions)

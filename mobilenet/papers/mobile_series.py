@@ -137,7 +137,7 @@ def over_replications(
 
 
 def step_mean(times: Any, values: Any, begin: float, end: float) -> float:
-    """The means of a step function that is 0 before its first value."""
+    """The mean of a step function that is 0 before its first value."""
     inside = (times > begin) & (times < end)
     start = np.searchsorted(times, begin, side="right") - 1
     around = np.concatenate([[begin], times[inside], [end]])

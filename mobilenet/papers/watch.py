@@ -67,7 +67,7 @@ class Watch:
 
 
 def dependencies(events: Mapping[str, list[Any]]) -> Counter[int]:
-    """Map each number of dependencies to the messages that have it."""
+    """Count the messages by their number of dependencies."""
     since: dict[str, set[str]] = {}  # process -> sources of what it delivered since its last broadcast
     counts: Counter[int] = Counter()
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):

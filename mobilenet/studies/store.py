@@ -197,7 +197,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def record_failure(folder: Path, run: str, error: str) -> None:
-    """Note progress: written by a worker, read by any process."""
+    """Note why a run failed: written by a worker, read by any process."""
     partial = folder / f".{run}.{os.getpid()}"
     write_json(partial, {"run": run, "error": error})
     os.replace(partial, folder / f"{run}.json")

@@ -87,7 +87,7 @@ class ScreenedProcesses(ProcessJudge):
         return self._order != "fifo" or self._in_fifo_order(processes, messages)
 
     def _in_fifo_order(self, processes: np.ndarray, messages: np.ndarray) -> bool:
-        """The numbers 0, 1, 2 and so on for each source and process."""
+        """Whether each process has the numbers 0, 1, 2 and so on of each source."""
         numbers = np.array([int(text.partition(":")[2]) for text in self._message.words])[messages]
         pairs = processes.astype(np.int64) * len(self._is_correct) + self._source[messages]
         order = np.argsort(pairs, kind="stable")

@@ -151,7 +151,7 @@ def _begin(track: Track, i: int, plan: HostPlan) -> tuple[int, float, float]:
 
 
 def _was_brought_back(x: float, y: float, places: Places) -> bool:
-    """It is on the rim of the nearest cell; where power decides, anywhere."""
+    """Whether it is on the rim of the nearest cell; where power decides, anywhere."""
     return (
         places.by_power or abs(min(hypot(x - sx, y - sy) for sx, sy in places.stations_m) - places.range_m) < ROUNDING_M
     )
