@@ -114,7 +114,7 @@ def _pairs(hops: Hops, rows: np.ndarray, air: Air, is_known: bool) -> Pairs:
 
 
 def _frame_problems(hops: Hops, sent: Pairs) -> Iterator[str]:
-    """Join the rows of one message."""
+    """Check that the rows of one message agree."""
     assert sent.origin is not None
     head = sent.origin[sent.first[sent.frame]]
     for name in ("kind", "size_bytes", "host", "session", "message", "detail"):
