@@ -300,7 +300,7 @@ def acknowledgements_are_told_as_trees(copy: Copy) -> None:
     kinds["tree"] += kinds.pop("ack")
 
 
-@edit("conservation", "prayer in by_kind, and reliable sends tree, delv, ack", "reliable")
+@edit("conservation", "prayer in by_kind, but reliable sends tree, delv, ack", "reliable")
 def a_class_of_another_name(copy: Copy) -> None:
     kinds = copy.counters["messages"]["by_kind"]
     kinds["prayer"] = kinds.pop("ack")
@@ -388,9 +388,9 @@ def completions_are_left_out(copy: Copy) -> None:
     copy.remove(*copy.rows("complete"))
 
 
-@edit("record", "and causal_reliable does not report completion", "mistaken")
-@edit("record", "and causal does not report completion", "causal")
-@edit("record", "and disjoint_paths does not report completion", "disjoint")
+@edit("record", "but causal_reliable does not report completion", "mistaken")
+@edit("record", "but causal does not report completion", "causal")
+@edit("record", "but disjoint_paths does not report completion", "disjoint")
 def a_completion_that_the_protocol_does_not_report(copy: Copy) -> None:
     row = next(row for row in copy.rows("deliver") if copy.events.message[row].startswith("p0:"))
     detail = json.dumps({"at_ns": copy.events.time_ns[row]})
@@ -446,7 +446,7 @@ def simulated_longer(copy: Copy) -> None:
     copy.samples.time_ns = [200 * SECOND if at == end_ns else at for at in copy.samples.time_ns]
 
 
-@edit("conservation", "bytes, and 16 broadcasts take", "bundling")
+@edit("conservation", "bytes, but 16 broadcasts take", "bundling")
 def an_acknowledgement_is_left_out(copy: Copy) -> None:
     copy.counters["messages"]["bytes"] -= 20
 
@@ -457,7 +457,7 @@ def bundles_carry_nothing(copy: Copy) -> None:
     messages["bytes"] = 20 * (messages["sent"] + messages["never_left"])
 
 
-@edit("record", "and its unacknowledged does not change", "reliable bundling wired")
+@edit("record", "but its unacknowledged does not change", "reliable bundling wired")
 def a_source_learns_earlier_that_its_broadcast_is_complete(copy: Copy) -> None:
     """By a tenth of a time unit, and the reception is as much earlier."""
     for row in copy.rows("complete"):

@@ -278,7 +278,7 @@ def a_host_that_is_not_there_expired(copy: Copy) -> None:
     one_action_more(copy, '{"do": "expired", "host": 99}')
 
 
-@edit("to leave, and it is out", "reports")
+@edit("to leave, but it is out", "reports")
 def a_host_that_is_not_a_member_is_asked_to_leave(copy: Copy) -> None:
     changed(copy, "ev", "join", ev="leave")
 
@@ -299,7 +299,7 @@ def a_buffer_was_not_empty_at_last(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "kept", "size": 55}')
 
 
-@edit("and samples have None", "flood")
+@edit("but samples have None", "flood")
 def a_buffer_was_never_sampled(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "held", "size": 55}')
 

@@ -296,7 +296,7 @@ def a_station_says_that_it_gave_up_early(copy: Copy) -> None:
         copy.messages.say(row, expired=True)
 
 
-@edit("and its station received", "disk fast")
+@edit("but its station received", "disk fast")
 def a_station_is_told_of_other_numbers(copy: Copy) -> None:
     for row in on_wires(copy, "Rsp1"):
         copy.messages.say(row, seq_h=max(0, copy.messages.said(row)["seq_h"] - 5))
