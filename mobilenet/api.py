@@ -2,7 +2,7 @@
 
 Model     everything between scenario and directory happens under a temporary name: the simulation, the verdict and the
           metrics, which are computed from what was recorded. What has the final name is complete.
-Units     seconds of simulated and of wall time, as the names say
+Units     seconds of simulated and of wall time, as the names show
 Errors    ScenarioError for the input, RecordError for the output, RunError for a directory that is not a run
 Source    ours: docs/run-directory.md
 """
@@ -330,7 +330,7 @@ def write_scenario(directory: Path, scenario: AnyScenario) -> None:
 
 
 def _with_lists(value: Any) -> Any:
-    """Open a run directory to which derived files can be written again."""
+    """Return the value with lists and dictionaries that can be changed."""
     if isinstance(value, dict):
         return {key: _with_lists(inside) for key, inside in value.items()}
     return [_with_lists(inside) for inside in value] if isinstance(value, (list, tuple)) else value

@@ -1,7 +1,8 @@
 """Judge and measure a record, with a plug-in's metrics too; and do both again only from the record.
 
 Model     verdict.json and metrics.json follow from what was recorded. A user's metric that raises, or gives something
-          that is not a number, does not end the run: it has no value, and `own_metrics_failed` of the manifest says why
+          that is not a number, does not end the run: it has no value, and `own_metrics_failed` of the manifest has the
+          reason
 Errors    ScenarioError for what is not a metric, RunError for a directory that is not a run
 Source    ours: docs/run-directory.md, docs/guide/plug-ins.md
 """
@@ -92,7 +93,7 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         try:
             told = overall(verdicts_of(directory))
             if told != overall(verdicts):
-                notes.append(f"{path} says {told}, which contradicts the record")
+                notes.append(f"{path} has {told}, which contradicts the record")
         except RunError as error:
             notes.append(str(error))
     path = directory / "metrics.json"

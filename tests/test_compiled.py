@@ -121,7 +121,7 @@ def test_without_a_compiler_nothing_is_made_and_it_is_said_when_asked(tmp_path: 
     )
     for again, lines in ((True, 1), (False, 0)):
         said = said_by(tmp_path, tries_again=again, CC=command, PATH=str(tmp_path))
-        assert len(said) == lines and all("there is no C compiler (" in line for line in said)
+        assert len(said) == lines and all("C compiler not found (" in line for line in said)
     assert not (tmp_path / "mobilenet" / "__compiled__").exists()
 
 

@@ -1,1 +1,1 @@
-"""How fast the simulator is, in proportion to a bare event queue that is measured beside it."""
+"""Measure how fast the simulator is, relative to a bare event queue."""

@@ -1,6 +1,6 @@
-"""How fast the broadcasts over VCube are at the papers' scale, beside a bare event queue.
+"""How fast the broadcasts over VCube are at the papers' scale, next to a bare event queue.
 
-Model     each case is one run with 1 024 processes in a process of its own, as in bench.py: the run with the median
+Model     each case is one run with 1 024 processes in a separate process, as in bench.py: the run with the median
           figure counts, the baseline takes turns with it. Deliveries are recorded, as in any run; buffers are not
 Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), no faults, no detector: 2 095 104
           messages. causal_plain, causal: one message each, 1 047 552 packets without aggregation

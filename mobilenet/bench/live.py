@@ -1,6 +1,6 @@
-"""What it costs to let somebody watch: a live run with a listener, beside one without.
+"""Measure the cost of a listener: a live run with one, and one without.
 
-Model     each case is a session in a process of its own; the listener is another process that takes every state, as a
+Model     each case is a session in a separate process; the listener is another process that takes every state, as a
           page does, so that what it does is not counted. The judge is on both sides. At full speed the CPU of the run
           with a listener is divided by that without, in turns, and the median counts; at speed 1 the CPU of the server
           is divided by the time that passes
@@ -34,8 +34,8 @@ from mobilenet.shipped import SCENARIOS
 
 FULL_SPEED_S, WATCHED_S = 120.0, 10.0
 BEGIN_S = 8.0  # when a thousand hosts have joined
-MOST_MORE = 1.15  # times the CPU of a run that nobody watches
-MOST_SHARE = 0.15  # of one core, page and server together; here the server's alone
+MOST_MORE = 1.15  # times the CPU of a run without a listener
+MOST_SHARE = 0.15  # of one core, page and server together; here only the server's
 
 LISTENER = """
 import json, sys
@@ -61,7 +61,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One case, measured. `cost`: times the CPU of a run that nobody watches, or a share of one core.
+    """One case, measured. `cost`: times the CPU of a run without a listener, or a share of one core.
     `simulated_per_s`: the speed that was reached.
     """
 

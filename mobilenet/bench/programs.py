@@ -1,6 +1,6 @@
-"""What programs cost: an event over pipes, a scenario of programs beside real time, and how late real time is.
+"""What programs cost: an event over pipes, a scenario of programs next to real time, and how late real time is.
 
-Model     pipes_N: N programs in Python are told a received message in turn, each answers with one frame to send; what
+Model     pipes_N: N programs in Python are sent a received message in turn, each answers with one frame to send; what
           the emulator and what the programs spend is counted apart, the programs with their supervisor. A port that
           does nothing takes the place of the radio. first: the six hosts and three stations of first.yaml as programs,
           as a whole run. real_time: the 70 hosts of static.yaml, each of which sends a datagram to each other one as
@@ -172,7 +172,7 @@ def _real_time() -> dict[str, float]:
 
 
 class _Port:
-    """Takes what is said, and does nothing with it."""
+    """Take what is written, and do nothing with it."""
 
     now = 0
 

@@ -1,10 +1,10 @@
-"""What it costs to receive by power, beside the unit disk.
+"""Measure the cost of receiving by power, compared with the unit disk.
 
-Model     each case is the cross-check in a process of its own. All of them take turns, and each turn is compared with
+Model     each case is the cross-check in a separate process. All of them take turns, and each turn is compared with
           the others of the same turn; the median counts. `growth`: CPU time per frame and node within the cut-off of
-          its interference, with ten times the nodes, beside that with the usual number
-Cases     disk_70; sinr_70: log-distance alone; sinr_70_all: with fading, shadowing and 300 buildings; sinr_700
-Units     CPU seconds, in proportion to a bare event queue beside them
+          its interference, with ten times the nodes, compared with that with the usual number
+Cases     disk_70; sinr_70: log-distance only; sinr_70_all: with fading, shadowing and 300 buildings; sinr_700
+Units     CPU seconds, relative to a bare event queue
 Errors    RuntimeError when a case fails
 Source    ours: docs/performance.md
 """

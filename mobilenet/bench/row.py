@@ -53,7 +53,7 @@ Case = TypeVar("Case", bound=Named)
 
 
 def tell(once: Callable[[Case], dict[str, float]], cases: Sequence[Case]) -> None:
-    """Measure the case that the command line names, in this process, for whoever has started it."""
+    """Measure the case that the command line names, in this process, for its parent process."""
     print(json.dumps(once(next(case for case in cases if case.name == sys.argv[1]))))
 
 

@@ -1,4 +1,4 @@
-"""How fast the simulator is, beside the speed of the host machine.
+"""Measure how fast the simulator is, relative to the speed of the host machine.
 
 Model     each case runs in a process of its own, as often as asked; the run with the median figure counts. Measured is
           the CPU time of building and running a simulation, drain included; imports and reading the scenario are not.
@@ -10,7 +10,7 @@ Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 7
           frame of the bigger networks has more receivers in range; their mean number is in the table. The smallest of
           the three also over the other MAC, at the same bit rate
 Units     simulated seconds and frames per CPU second
-Errors    ScenarioError without the scenarios beside the package; OSError for a table that cannot be written
+Errors    ScenarioError without the scenarios next to the package; OSError for a table that cannot be written
 Source    ours: docs/performance.md
 """
 
@@ -120,7 +120,7 @@ def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
 
 
 def middle(module: str, case: str, repeat: int) -> dict[str, float]:
-    """The run with the median cost, beside that of the queue."""
+    """The run with the median cost, with that of the queue."""
     found = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["baseline"])
     return found[len(found) // 2]
 

@@ -1,8 +1,8 @@
 """How many simulations a minute a study makes, and what Spark costs.
 
 Model     the same runs (dynamic.yaml, 20 s each) three times: one after the other without Spark, then as tasks on
-          local[1] and local[2]. Counted is wall time from the first run to the last; starting Spark is told apart,
-          since it is paid once per study. Overhead: wall time on local[1] over that without Spark, less one
+          local[1] and local[2]. Counted is wall time from the first run to the last; starting Spark is counted
+          separately, since it is paid once per study. Overhead: wall time on local[1] over that without Spark, less one
 Units     simulations per minute of wall time, seconds
 Source    ours: docs/performance.md
 """

@@ -1,6 +1,6 @@
 """What a whole run costs beyond simulating it: judging, measuring, writing.
 
-Model     each case is one run in a process of its own, from its scenario to a directory that is complete, as
+Model     each case is one run in a separate process, from its scenario to a directory that is complete, as
           `mobilenet run` makes it; the run with the median share counts. Simulating is building and running the
           simulation; all that comes after is the rest, and what it has to import as well
 Cases     dynamic: dynamic.yaml as it stands, 400 s. bundling_512: 512 processes that broadcast at once

@@ -33,7 +33,7 @@ from mobilenet.quoting import cut, spelled_out
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAME_REQUEST_S = 1.0  # a second signal so soon after the first (timeout(1) sends two) does not disturb the cleaning up
-AGAIN_S = 0.5  # until a request is repeated that nobody has taken
+AGAIN_S = 0.5  # until a request that was not taken is repeated
 GROUP_S = 0.3  # within which a signal reaches all processes of a group
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP)
 LEAST_BYTES = 400_000_000  # for the libraries, before anything is simulated
@@ -55,7 +55,7 @@ class Stopped(BaseException):
     """A signal asked us to stop."""
 
 
-_asked: list[str] = []  # the signal that asked us to stop; what it raises may get lost, within a finalizer say
+_asked: list[str] = []  # the signal that asked us to stop; what it raises may get lost, e.g. within a finalizer
 _hush: list[bool] = []  # whether the command that runs was asked to be quiet
 
 
@@ -99,8 +99,8 @@ class Group(TyperGroup):
 
 @contextmanager
 def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]:
-    """Every failure becomes one line and an exit code; `quiet`: nothing else is said but what is wrong.
-    `reads`: directories that the command was given; damage in one of them is no error of ours.
+    """Turn every failure into one line and an exit code; `quiet`: print only what is wrong.
+    `reads`: directories that the command was given; damage in one of them is not our error.
     """
     from mobilenet.parameters import ScenarioError
     from mobilenet.rundir.reader import RunError
@@ -138,7 +138,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]
             raise typer.Exit(Exit.UNFINISHED) from None
         if (said := _in_the_way(error, reads)) is not None:
             fail(said, Exit.BAD_INPUT)
-        if error.filename or error.errno is None:  # a library says it without a number, of what it cannot read
+        if error.filename or error.errno is None:  # raised by a library without a number, for what it cannot read
             _unexpected(error, reads)
         fail(f"the output could not be written: {error.strerror}", Exit.UNFINISHED)
     except Exception as error:
@@ -155,8 +155,8 @@ def _unexpected(error: Exception, reads: Sequence[Path]) -> NoReturn:
 
 
 def _has_memory() -> bool:
-    """Addresses, which `ulimit -v` limits: OpenBLAS ends a process that has none by itself with status 1, which here
-    would say violated, or tries for minutes.
+    """Check for address space, which `ulimit -v` limits: OpenBLAS ends a process that has none by itself with status 1,
+    which here would mean violated, or tries for minutes.
     """
     try:
         mmap.mmap(-1, LEAST_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
@@ -166,7 +166,7 @@ def _has_memory() -> bool:
 
 
 def _is_without_memory(error: BaseException | None) -> bool:
-    """A library that could not be loaded for it; numpy tells that as something else."""
+    """Whether a library could not be loaded for lack of it; numpy reports that as something else."""
     while error is not None:
         if any(words in str(error) for words in ("failed to map segment", "annot allocate memory", "MemoryError")):
             return True
@@ -184,7 +184,7 @@ def _damage(directory: Path) -> str | None:
 
 
 def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
-    """A file of a directory that was read is none, or may not be read; what a disk does is no fault of the input."""
+    """Name a file of the input that is damaged or may not be read; None for other errors, as of the disk."""
     place = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else None
     if place is None or error.errno not in NO_FILE:
         return None
@@ -250,7 +250,7 @@ def _forsake_stdout() -> None:
 
 
 def fail(message: str, code: Exit) -> NoReturn:
-    if _asked:  # we end already, and with this code; who asks once more is not to end us in the middle of that
+    if _asked:  # we end already, and with this code; a second request must not interrupt that
         _no_more_asking()
         with suppress(ValueError):  # not in the main thread
             for number in SIGNALS:
@@ -272,7 +272,7 @@ def say(line: str, always: bool = False) -> None:
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Where it cannot be written, that is said."""
+    """Report where it cannot be written."""
     try:
         yield
     except OSError as error:
@@ -294,7 +294,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
 
     class Whole(Console):
         def on_broken_pipe(self) -> None:
-            """Keep rich from exiting with 1, which stands for a violated verdict."""
+            """Keep rich from exiting with 1, which means a violated verdict."""
             raise BrokenPipeError
 
     table = Table(*head, box=None, pad_edge=False, show_header=any(head))

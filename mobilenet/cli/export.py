@@ -98,7 +98,7 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
 
     is_run = (directory / "manifest.json").is_file()
     opened = source(directory, origin) if is_run and "station_positions_m" in read_manifest(directory) else None
-    # before anything is written: what cannot be read there is no matter of the target
+    # before anything is written: what cannot be read there does not concern the target
     if not is_run and (directory / "study.yaml").is_file() and (note := tables_of_what_is_there(directory)):
         say(note)
     with run_directory(target) as folder:
@@ -107,7 +107,7 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
         else:
             study_tables(directory, folder)
         names = ", ".join(sorted(path.name for path in folder.iterdir()))
-    say(f"{quoted(target)}: {names}. Next: open them in whatever reads CSV")
+    say(f"{quoted(target)}: {names}. Next: open them in a program that reads CSV")
 
 
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:

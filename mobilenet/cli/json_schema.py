@@ -1,7 +1,7 @@
 """JSON Schemas of scenarios and studies, so that editors complete keys and mark wrong ones.
 
-Model     made from the same declarations that check a file; what they say of single values (types, ranges, choices,
-          unknown keys) the schema says, too. Rules over several keys stay with `mobilenet check`
+Model     made from the same declarations that check a file; their rules for single values (types, ranges, choices,
+          unknown keys) are in the schema, too. Rules over several keys stay with `mobilenet check`
 Source    JSON Schema 2020-12; ours: docs/guide/scenarios.md
 """
 

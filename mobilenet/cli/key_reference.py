@@ -1,7 +1,7 @@
 """All keys of scenario and study files, as they are declared: type, unit, default, range, meaning, and source.
 
 Model     the declarations are walked, nothing is written twice; scenarios/REFERENCE.md is this text, and a test holds
-          it to that. The source of a key is that of the module that declares it; a meaning says where a value is from
+          it to that. The source of a key is that of the module that declares it; a meaning states where a value is from
           another one
 Source    ours: docs/guide/scenarios.md
 """
@@ -63,7 +63,7 @@ def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> I
     """The keys of a group and of the groups in it, in the order of the file; `is_chosen`: it is one of several."""
     for name, field in model.model_fields.items():
         key = field.alias or name
-        if is_chosen and _is_tag(field):  # told by the group around
+        if is_chosen and _is_tag(field):  # given by the group around
             continue
         path = f"{prefix}{key}"
         groups = list(_groups(field.annotation))
@@ -88,7 +88,7 @@ def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> I
 
 
 def _declaring(model: type[BaseModel], name: str) -> str:
-    """The module of the class that says what the key is."""
+    """The module of the class that declares the key."""
     return next(cls.__module__ for cls in model.__mro__ if name in inspect.get_annotations(cls))
 
 
@@ -116,7 +116,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def _inside(annotation: Any) -> str:
-    """How the keys of each entry are told from those of a group."""
+    """What marks the keys of each entry, unlike those of a group."""
     for part in _parts(annotation):
         if get_origin(part) in (tuple, list):
             return "[]"
@@ -171,7 +171,7 @@ def _unit(name: str, field: FieldInfo) -> str:
 
 
 def _bounds(field: FieldInfo) -> str:
-    """Of the field itself, of what its type is declared with, and of the elements of a list or pair."""
+    """The bounds of the field, of its type, and of the elements of a list or pair."""
     return "; ".join(
         filter(None, (_own_bounds([*field.metadata, *_ornaments(field.annotation)]), _of_elements(field.annotation)))
     )
@@ -219,13 +219,13 @@ def _ornaments(annotation: Any) -> Iterator[Any]:
 
 
 def _described(group: type[BaseModel] | None) -> type[BaseModel] | None:
-    """The group, or the nearest one that it is made from, that says what it is."""
+    """The group, or the nearest of its bases, that has a docstring."""
     classes = [] if group is None else [cls for cls in group.__mro__ if issubclass(cls, BaseModel) and cls.model_fields]
     return next((cls for cls in classes if cls.__dict__.get("__doc__")), None)
 
 
 def _about(group: type[BaseModel] | None) -> str:
-    """The first line of what it says, as a meaning."""
+    """The first line of its docstring, as a meaning."""
     found = _described(group)
     if found is None:
         return ""
@@ -240,7 +240,7 @@ def _about_module(group: type[BaseModel]) -> str:
 
 
 def source_of(module: str) -> str:
-    """What a module says of its source, in one line."""
+    """The Source field of a module's docstring, in one line."""
     found = re.search(r"^Source +(.*?)(?=^\S|\Z)", sys.modules[module].__doc__ or "", re.MULTILINE | re.DOTALL)
     return " ".join(found[1].split()) if found else ""
 
@@ -288,7 +288,7 @@ def _metrics() -> Iterator[str]:
         " between `warmup_s` and `duration_s`, and\ndelays are those of messages broadcast in that time;"
         " docs/verdicts-and-metrics.md defines each. A metric of a plug-in has the name of its function.\n"
     )
-    groups = (("hosts and stations", MOBILE.values()), ("processes", PROCESSES.values()), ("studies alone", OF_STUDIES))
+    groups = (("hosts and stations", MOBILE.values()), ("processes", PROCESSES.values()), ("studies only", OF_STUDIES))
     for title, metrics in groups:
         yield f"\n### Of {title}\n\n| metric | what it is | unit |\n|---|---|---|\n"
         yield from (f"| `{metric.name}` | {_cell(metric.words)} | {metric.unit} |\n" for metric in metrics)

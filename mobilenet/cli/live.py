@@ -104,7 +104,7 @@ def _end_by_signals(end: Callable[[], None]) -> None:
 
 
 def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
-    """Keep what somebody has done to the run, as far as it is not kept yet. `again`: the options that it came with."""
+    """Keep the interventions in the run, as far as they are not kept yet. `again`: the options that it came with."""
     from mobilenet.interactive.branch import plain
     from mobilenet.interactive.keeping import keep_branch, keep_unfinished
     from mobilenet.rundir.writer import RecordError

@@ -1,4 +1,4 @@
-"""Look at a run or a study: its map, figures, and the page that tells it all."""
+"""Look at a run or a study: its map, figures, and the page that reports it all."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def report(
 
 
 def _is_study_with_tables(directory: Path) -> bool:
-    """Says what is missing of a study; raises RunError for what is neither a study nor a run."""
+    """Whether it is a study, with a note on what is missing; RunError for neither a study nor a run."""
     from mobilenet.studies.tables import tables_of_what_is_there
     from mobilenet.viz.study_tables import is_study
 

@@ -1,4 +1,4 @@
-"""Look closer at a run: one program of it alone, or a smaller run that violates the same."""
+"""Look closer at a run: one of its programs by itself, or a smaller run that violates the same."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def replay(
         found = lines_of_node(lines, node, life, run)
         told = [event for event, _ in exchanges(found)]
         if out is not None:
-            _write(out, told, f"what life {life} of {node} was told")
+            _write(out, told, f"the events of life {life} of {node}")
             return
         protocol: Any = load_scenario(run / "scenario.yaml").protocol
         if not hasattr(protocol, "answer_within_s"):
@@ -90,7 +90,7 @@ def _write(out: Path, told: list[str], what: str) -> None:
 
 
 def _found_here(command: list[str]) -> list[str]:
-    """Files named from where one stands; the run has copies of its own."""
+    """Resolve files from the current folder; the run has its own copies."""
     return [str(Path(word).resolve()) if Path(word).is_file() else word for word in command]
 
 

@@ -1,6 +1,6 @@
-"""How far long work is: a bar on a terminal, elsewhere a line now and then.
+"""Show the progress of long work: a bar on a terminal, elsewhere a line now and then.
 
-Units     seconds of simulated and of wall time, as the words say
+Units     seconds of simulated and of wall time, as the words show
 Source    ours: docs/architecture/command-line.md
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mobilenet.studies.batch import Standing
 
-PLAIN_PROGRESS_S = 10.0  # between two lines where there is no terminal
+PLAIN_PROGRESS_S = 10.0  # between two lines without a terminal
 
 
 def error_console() -> Console:

@@ -50,7 +50,7 @@ def robust(
         from mobilenet.studies.spark import local_master
 
         if master is not None and workers is not None:
-            fail("--workers counts cores of this machine; with --master the master says how many", Exit.BAD_INPUT)
+            fail("--workers counts cores of this machine; with --master the master decides", Exit.BAD_INPUT)
         chosen = None if radios is None else [name.strip() for name in radios.split(",") if name.strip()]
         plan = robustness.plan(study, chosen, obstacles, allow_code)
         print_table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios])
@@ -87,7 +87,7 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
             draw(plan.factor, plan.study.confidence, found, fresh / f"robust.{suffix}")
     _print_claims(plan, found)
     for line in without_mean(done):
-        say(f"{line}: the backlog at stations and hosts grows to the end, so there is no mean")
+        say(f"{line}: the backlog at stations and hosts grows to the end: no mean")
     say(f"{totals(found)}; {quoted(place / 'robust.md')} has the intervals, robust.csv all numbers")
     if failed:
         fail(f"{counted(len(failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)

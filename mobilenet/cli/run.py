@@ -48,7 +48,7 @@ def run(
 
 @contextmanager
 def offering_force() -> Iterator[None]:
-    """Whoever names a run that is there is told how to replace it."""
+    """Explain how to replace an existing run."""
     from mobilenet.rundir.writer import AlreadyThere
 
     try:
@@ -60,7 +60,7 @@ def offering_force() -> Iterator[None]:
 
 
 def end_with_verdicts(done: Any) -> NoReturn:
-    """Say what is violated, unknown and owed, and which metrics have no value, and end with that exit code."""
+    """Print what is violated, unknown and owed, and which metrics have no value, and end with that exit code."""
     _print_violations(done.verdicts)
     _print_unknown(done.verdicts)
     _print_warnings(done.warnings)
@@ -74,7 +74,7 @@ def end_with_verdicts(done: Any) -> NoReturn:
 
 
 def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
-    """Run it again; where it does not come out the same, say where, and end."""
+    """Run it again; where it differs, report the place, and end."""
     import tempfile
 
     from mobilenet import api
@@ -94,7 +94,7 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
             f"{done.path}: two runs of it differ in their events, although all programs wrote the same lines",
             Exit.BAD_INPUT,
         )
-    way = "said" if parting.said else "was told"
+    way = "wrote" if parting.said else "received"
     pair = [("nothing more" if text is None else spelled_out(cut(text, 300))) for text in (parting.once, parting.then)]
     fail(
         f"{parting.node}: two runs differ: line {parting.number} that life {parting.life} of it {way} is"
@@ -218,7 +218,7 @@ def _process_summary(done: Any) -> str:
 
 
 def _print_verdicts(verdicts: dict[str, Any]) -> None:
-    """A narrow table; what is to be said of them stands below it, in lines."""
+    """Print a narrow table, with notes in lines below it."""
     print_table(("property", "verdict"), [(name, verdict.answer) for name, verdict in verdicts.items()])
     _print_unknown(verdicts)
 
@@ -239,7 +239,7 @@ def _print_warnings(warnings: list[str]) -> None:
 
 
 def _print_owed(run: Any) -> None:
-    """Of a run that was not at rest: what is still owed."""
+    """Print what is still owed in a run that was not at rest."""
     if owed := run.still_owed:
         say(owed)
 

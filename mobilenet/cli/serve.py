@@ -65,7 +65,7 @@ def _take_ctrl_c(asked: list[str]) -> None:
 
 
 def _say_addresses(protocol: Any) -> None:
-    """Where programs find each other, for who starts them."""
+    """Print where programs find each other, for users who start them."""
     network = getattr(protocol, "prefix", None)
     if network is None or protocol.command is not None:
         return

@@ -1,4 +1,4 @@
-"""Studies: many runs, what they say together, and the experiments of the papers."""
+"""Studies: many runs, their joint results, and the experiments of the papers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def study(
             return
         if master is not None and workers is not None:
             fail(
-                "--workers counts cores of this machine; with --master the master says how many there are",
+                "--workers counts cores of this machine; with --master the master decides",
                 Exit.BAD_INPUT,
             )
         out = out or studies.default_directory(study)
@@ -308,7 +308,7 @@ def _print_study(done: Any) -> None:
     for run in done.violated[:10]:
         say(f"violated: {run}", always=True)
     for configuration in done.unstable:
-        say(f"unstable: {configuration.label}: the backlog at stations and hosts grows to the end, so there is no mean")
+        say(f"unstable: {configuration.label}: the backlog at stations and hosts grows to the end: no mean")
     for line in done.doubts:
         say(line)
     if (radio := radio_of_study(done.store.path)) is not None:

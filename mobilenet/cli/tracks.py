@@ -186,7 +186,7 @@ def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
     at = scenario.origin if origin is None else parse_origin(origin)
     if recorded.lonlat and at is None:
         fail(
-            f"the stations of {file} are in metres, the tracks in longitude and latitude: say where (0, 0) lies on"
+            f"the stations of {file} are in metres, the tracks in longitude and latitude: give the place of (0, 0) on"
             " Earth with --origin LON,LAT",
             Exit.BAD_INPUT,
         )
@@ -222,7 +222,7 @@ def _origin(given: str | None, recorded: Any, sites: Any) -> Any:
     if sites is not None and sites.lonlat != recorded.lonlat:
         which = ("stations", "tracks") if sites.lonlat else ("tracks", "stations")
         fail(
-            f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: say where (0, 0) lies on Earth"
+            f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: give the place of (0, 0) on Earth"
             " with --origin LON,LAT",
             Exit.BAD_INPUT,
         )

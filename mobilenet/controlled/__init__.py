@@ -1,7 +1,7 @@
-"""A network that a test drives by hand: nothing arrives, fires or moves unless the driver says so.
+"""A network that a test drives by hand: nothing arrives, fires or moves without the driver.
 
 `Network` holds packets, wires, connections and timers of hosts and stations as lists to choose from; `Processes` does
-so for broadcasts among processes; `Node` is one host or station alone, run one input at a time. The explorer of
+so for broadcasts among processes; `Node` is a single host or station, run one input at a time. The explorer of
 `mobilenet.exhaustion` and tests of plug-ins use the same nodes. The swarm (`mobilenet.swarm`) and
 the benches of our protocols' tests have the ports of these networks, and handle what the protocols do in their own way.
 """

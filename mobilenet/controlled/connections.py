@@ -1,9 +1,9 @@
-"""Connections that a test drives by hand: what is said over a channel waits until the driver lets it through.
+"""Connections that a test drives by hand: what is sent over a channel waits until the driver lets it through.
 
-Model     a channel is two ends with what is under way in each direction, in order. It is asked for, stands when the
-          driver opens it (if the other side accepts it; messages may be said before), and closes at one end at a time:
-          by the network (`break_off`), or by a reset of the other end, if the driver lets that through. What was under
-          way to or from an end that is closed is lost. Over the radio a pair of nodes may have several channels one
+Model     a channel is two ends with what is in transit in each direction, in order. It is asked for, opens when the
+          driver opens it (if the other side accepts it; messages may be sent before), and closes at one end at a time:
+          by the network (`break_off`), or by a reset of the other end, if the driver lets that through. What was in
+          transit to or from an end that is closed is lost. Over the radio a pair of nodes may have several channels one
           after the other, of which the newest counts; neighbours on the backbone have one
 Errors    RuntimeError for a message after the end; KeyError for two nodes without a channel
 Source    ours; the interface is Channel, ChannelClient and Channels of mobilenet/protocols/port.py
@@ -21,7 +21,7 @@ Run = Callable[[str, Callable[[], Any]], Any]
 
 
 class End:
-    """One end of a channel: `sent` is under way to the other one."""
+    """One end of a channel: `sent` is in transit to the other one."""
 
     def __init__(self, owner: ControlledChannels, peer: int) -> None:
         self.owner = owner
@@ -75,7 +75,7 @@ class ControlledChannels:
         return self.connections.ask(self, peer)
 
     def tell(self, upcall: Callable[[Any], Any]) -> Any:
-        """Run an upcall of whoever listens here; nobody does where the node is down."""
+        """Run an upcall of the listener here; there is none where the node is down."""
         client = self.client
         return None if client is None else self.connections.run(self.name, lambda: upcall(client))
 
@@ -85,7 +85,7 @@ class Connections:
 
     def __init__(self, run: Run = lambda name, handler: handler()) -> None:
         self.run = run
-        self.opening: list[tuple[End, End]] = []  # who asked, and the other side
+        self.opening: list[tuple[End, End]] = []  # the end that asked, and the other side
         self.resets: list[End] = []  # ends that are still to hear of one
         self.links: dict[tuple[str, str], tuple[End, End]] = {}  # (h1, s0) or (s0, s1) -> both ends, in this order
         self._radio: dict[str, ControlledChannels] = {}
@@ -99,7 +99,7 @@ class Connections:
         return known[name]
 
     def ask(self, asker: ControlledChannels, peer: int) -> End:
-        """A node wants a channel; it stands after `open`."""
+        """A node wants a channel; it is open after `open`."""
         name = f"{'s' if asker.on_the_wire or asker.name[0] == 'h' else 'h'}{peer}"
         there = (self._wire if asker.on_the_wire else self._radio)[name]
         here, far = End(asker, peer), End(there, asker.me)
@@ -109,7 +109,7 @@ class Connections:
         return here
 
     def forget(self, name: str) -> None:
-        """A node has crashed: it has no channels any more, and says nothing of that."""
+        """A node has crashed: it has no channels any more, without notice."""
         pairs = [*self.links.values(), *self.opening, *((end, end.other) for end in self.resets)]
         for end in (end for pair in pairs for end in pair):
             if end.owner.name == name:
@@ -120,7 +120,7 @@ class Connections:
     # --- what the driver may do
 
     def open(self) -> None:
-        """Whatever was asked for stands, at both sides that still want it."""
+        """Open every channel asked for, at both sides that still want it."""
         opening, self.opening = self.opening, []
         for here, far in opening:
             if here.closed or far.closed or not far.owner.tell(lambda client: client.accepts(far.peer)):  # noqa: B023
@@ -132,7 +132,7 @@ class Connections:
                     end.owner.tell(lambda client: client.on_open(end))  # noqa: B023
 
     def pass_on(self, a: str, b: str, count: int | None = None) -> list[Any]:
-        """What a said to b arrives, all of it or the oldest `count`; the messages."""
+        """What a sent to b arrives, all of it or the oldest `count`; the messages."""
         here, far = self.links[a, b]
         passed: list[Any] = []
         while here.sent and count != len(passed):
@@ -146,11 +146,11 @@ class Connections:
         return passed
 
     def break_off(self, a: str, b: str, reason: str = "retransmissions") -> None:
-        """The channel from a to b ends at a, which is told; b does not notice."""
+        """The channel from a to b ends at a, which is notified; b does not notice."""
         self.links[a, b][0].breaks(reason)
 
     def pass_resets(self) -> None:
-        """Whoever was to hear of a reset does."""
+        """Deliver all resets."""
         resets, self.resets = self.resets, []
         for end in resets:
             end.breaks("reset")

@@ -1,11 +1,11 @@
-"""Stations and hosts under a test's control: every frame, wired message and timer waits until the driver says what
+"""Stations and hosts under a test's control: every frame, wired message and timer waits until the driver decides what
 becomes of it.
 
 Model     radio: a frame is one packet for each node that may hear it (a station's frame for its cell: for every
-          host, for the driver says who hears it). A packet is delivered, delivered and kept (a copy), or lost; in
-          any order; also to a host that has changed its cell. wire: a tree of FIFO links, so delivery is causal over
+          host, for the driver decides which ones hear it). A packet is delivered, delivered and kept (a copy), or lost;
+          in any order; also to a host that has changed its cell. wire: a tree of FIFO links, so delivery is causal over
           broadcasts and sends. Connections, for a protocol that needs them: see connections.py. Timers fire when the
-          driver says so, in any order; the clock, one for all, then goes on to the deadline if that lies ahead.
+          driver decides, in any order; the clock, one for all, then goes on to the deadline if that lies ahead.
           Handlers run to completion; a frame is reported as sent at the end of the step that sent it
 Units     integer nanoseconds
 Errors    ValueError for a packet that is not there, a link that is empty or a timer that is not armed; what the
@@ -75,7 +75,7 @@ class Wired(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What a node told: 'deliver', 'joined', 'left', 'gap', ..., or was told to do: 'broadcast'."""
+    """What a node reported: 'deliver', 'joined', 'left', 'gap', ..., or was asked to do: 'broadcast'."""
 
     node: str
     name: str
@@ -184,7 +184,7 @@ class Network:
         """The oldest message on this link arrives at b: it is forwarded first, then handled if it is for b."""
         queue = self.links[a, b]
         if not queue:
-            raise ValueError(f"nothing is under way from s{a} to s{b}")
+            raise ValueError(f"nothing is in transit from s{a} to s{b}")
         wired = queue.popleft()
         self._spread(b, a, wired)
         if wired.to in (None, b):
@@ -209,7 +209,7 @@ class Network:
     # --- shortcuts
 
     def flush(self) -> None:
-        """All that is under way arrives, frames at nodes in the same cell only, and what that causes."""
+        """All that is in transit arrives, frames at nodes in the same cell only, and what that causes."""
         while True:
             self.connections.settle()
             if self.air:

@@ -1,14 +1,14 @@
-"""One host or station alone: given an input it runs the protocol's handler and says what that did.
+"""A single host or station: given an input it runs the protocol's handler and returns the effects.
 
 Model     a step is one input, handled to completion. The radio takes each frame at once and reports it as sent
           before the step ends (`on_sent`), in the order of sending; frames sent then belong to the same step. A
-          crash takes everything but the stable store; a recovery builds the protocol anew, tells it its cell, and
-          then that it recovered. Whatever reaches a host that is down is lost
+          crash takes everything but the stable store; a recovery builds the protocol again, reports its cell, and
+          then that it recovered. Everything that reaches a host that is down is lost
 Shapes    Input: (kind, arguments...)
               ('receive', sender, message)  a radio frame        ('cell', station or None)  it is now there
               ('wired', source, message)    from a station       ('crash',)  ('recover',)
               ('timer', number)             it fires             ('join',)  ('leave',)  ('broadcast', body)
-              ('channel', handler)          what a channel of its own has to tell it: see connections.py
+              ('channel', handler)          an upcall of one of its channels: see connections.py
 Errors    ValueError for a timer that is not armed; what the protocol raises passes through
 Source    ours; the upcalls are those of mobilenet/protocols/port.py
 """

@@ -1,9 +1,9 @@
-"""The ports of one node on a network that somebody else makes: what the protocol does there is handed to a driver.
+"""The ports of one node on another one's network: what the protocol does there is handed to a driver.
 
-Model     one port for each life of a node. Whoever drives it handles what the protocol does (`EffectHandler`):
+Model     one port for each life of a node. Its driver handles what the protocol does (`EffectHandler`):
           `Effects` notes it until the step is over, a fuzzer's network lets it happen at once, a test's bench does what
           the test needs. A timer is armed or not, with its deadline, and the clock stands still within a step, unless
-          the driver brings a clock and timers of its own
+          the driver brings its own clock and timers
 Units     integer nanoseconds
 Errors    none
 Source    ours; the interface is mobilenet/protocols/port.py
@@ -20,12 +20,12 @@ from ..protocols.port import MessageId
 class Sent(NamedTuple):
     """A radio frame, or a message for the wire."""
 
-    to: int | None  # None: everybody in range, or all other stations
+    to: int | None  # None: all in range, or all other stations
     message: Any
 
 
 class Upcall(NamedTuple):
-    """What a protocol tells its application: 'deliver', 'joined', 'left', 'gap', ..."""
+    """What a protocol reports to its application: 'deliver', 'joined', 'left', 'gap', ..."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -80,7 +80,7 @@ class Clock:
 
 
 class Timer:
-    """Armed or not. It fires when the driver says so, and only then."""
+    """A timer, armed or not. It fires only at the driver's command."""
 
     __slots__ = ("_clock", "action", "deadline_ns", "number")
 
@@ -174,7 +174,7 @@ class ControlledHostPort(ControlledPort):
 
 
 class ControlledProcessPort(ControlledPort):
-    """Of a broadcast among processes."""
+    """The port of a broadcast among processes."""
 
     def deliver(self, message: Any, body: Any) -> None:
         self.effects.tell("deliver", message, body)

@@ -1,10 +1,10 @@
-"""Processes on a table: every message, timer and suspicion waits until the driver says what becomes of it.
+"""Processes on a table: every message, timer and suspicion waits until the driver decides its fate.
 
 Model     a message of a process to another one arrives when the driver delivers it, in any order: links keep none.
-          It is never lost, unless one of the two has crashed. There is no detector: the driver tells who suspects
-          whom. The clock, one for all, goes on to the deadline of the timer that fires
+          It is never lost, unless one of the two has crashed. There is not any detector: the driver decides who
+          suspects whom. The clock, one for all, goes on to the deadline of the timer that fires
 Units     integer nanoseconds
-Errors    ValueError for a message that is not under way, that may not be lost, or a timer that is not armed; what the
+Errors    ValueError for a message that is not in transit, that may not be lost, or a timer that is not armed; what the
           protocol raises passes through
 Source    ours; the interface is mobilenet/protocols/vcube/port.py. Example: a message that overtakes another one
 
@@ -60,7 +60,7 @@ class Processes:
         return message
 
     def crash(self, i: int) -> None:
-        """What it has sent is still under way: each may arrive or be lost."""
+        """What it has sent is still in transit: each may arrive or be lost."""
         self._ports[i].die()
         self.protocols[i] = None
 
@@ -77,7 +77,7 @@ class Processes:
     # --- messages
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
-        """Those under way, oldest first; `kind`: the name of the message's class."""
+        """The messages in transit, oldest first; `kind`: the name of the message's class."""
         return chosen(self.under_way, kind, sender, receiver)
 
     def deliver(self, packet: Packet) -> None:
@@ -96,7 +96,7 @@ class Processes:
 
     def _remove(self, packet: Packet) -> None:
         if packet not in self.under_way:
-            raise ValueError(f"not under way: {packet}")
+            raise ValueError(f"not in transit: {packet}")
         self.under_way.remove(packet)
 
     # --- time
@@ -117,7 +117,7 @@ class Processes:
     # --- shortcuts
 
     def settle(self) -> None:
-        """Everything arrives, oldest first, and timers fire in turn, until nothing is under way and no buffer holds
+        """Everything arrives, oldest first, and timers fire in turn, until nothing is in transit and no buffer holds
         anything.
         """
         for _ in range(ROUNDS):

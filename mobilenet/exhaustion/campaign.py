@@ -1,4 +1,4 @@
-"""One case after the other, each in a process of its own, so that its memory can be told.
+"""Explore one case after the other, each in a separate process, so that its memory can be measured.
 
 Model     depth first; a violation is looked for once more breadth first, which gives a shortest trace
 Units     seconds, GiB

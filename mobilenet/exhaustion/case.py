@@ -29,12 +29,12 @@ class Case:
     movers: tuple[int, ...] = (0,)  # the hosts that move
     crashes: int = 0
     joined: bool = (
-        True  # begin when all hosts are members and have delivered one message of each, and nothing is under way
+        True  # begin when all hosts are members and have delivered one message of each, and nothing is in transit
     )
     leaves: int = 0
     joins: int = 0  # of hosts that have left
     counted: tuple[str, ...] = ()  # types of messages that may change their receiver's state a limited number of times:
-    repeats: int = 3  # each of them once, and so many times in all that an old one does so again
+    repeats: int = 3  # each of them once; the total number of times, as old ones may repeat
     step_ns: int = 10_000_000  # by which a node's clock goes on with each input: see local.py
     forget: Forget = nothing  # attributes that cannot matter any more: see encoding.py
     single_owner: bool = False  # no two stations serve one host

@@ -1,7 +1,7 @@
 """The named cases: what is explored of the mobile causal broadcast.
 
 Model     see space.py; at least one loss and one copy in an execution, and each retransmission timer twice. All
-          waits are a millisecond or ten minutes: there is no clock between them, so the T extension, which is about
+          waits are a millisecond or ten minutes: they have no clock between them, so the T extension, which is about
           time, is not explored
 Source    ours
 """
@@ -56,9 +56,9 @@ def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **other
 def forget(value: Any) -> Container[str]:
     """What of the protocol's objects cannot matter any more between two inputs.
 
-    Resender: its heap holds a due time for each message that waits, which its dictionary of states tells as well, and
+    Resender: its heap holds a due time for each message that waits, which its dictionary of states has as well, and
     entries that are passed over; rounds and rests are over by the next input (local.py). AppSh: its M_d is
-    informative, no host looks at it. A station's context: an owner has no request of its own any more, and what a
+    informative, no host reads it. A station's context: an owner has no request of its own any more, and what a
     handover has left there is set before it is read again. Names that no longer exist are not missed: then there are
     only more states.
     """

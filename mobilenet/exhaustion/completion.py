@@ -1,7 +1,7 @@
-"""What becomes of a state when nothing bad happens any more.
+"""Complete a state without further faults.
 
-Model     every frame under way is lost first, hosts that are down recover, and those in no cell get one. Then wired
-          messages and frames arrive at once, in order, and when nothing is under way each armed timer fires in turn,
+Model     every frame in transit is lost first, hosts that are down recover, and those in no cell get one. Then wired
+          messages and frames arrive at once, in order, and when nothing is in transit each armed timer fires in turn,
           round after round, until all rests: every buffer is empty, every node has settled, each member is served by
           the station of its cell (by no other one, where there is a single owner), and has delivered all it is
           entitled to. Then every member broadcasts once more, and all must come to rest again
@@ -38,7 +38,7 @@ class Completion:
             self._good.update(run.to_rest(self._good))
 
     def join_all(self) -> State:
-        """All hosts members, a message of each delivered (so that numbers do not begin at 0), and nothing under way."""
+        """All are members, a message of each delivered (so that numbers do not begin at 0), and nothing in transit."""
         space = self._space
         first = space.first()
         run = Run(space, first[:-3])
@@ -115,7 +115,7 @@ class Run:
             self.history = space.tell(self.history, node, story)
 
     def _flush(self) -> None:
-        """Whatever is under way arrives, and what that causes."""
+        """Everything in transit arrives, and what that causes."""
         space = self._space
         while self._air or self._wired != self._wires.empty:
             if self._air:
@@ -144,14 +144,14 @@ class Run:
                 return f"h{host} " + ("has messages in its buffers" if facts.settled else "waits for an answer")
             if facts.out == history.hosts[host].member:
                 return (
-                    f"h{host} is {'no member any more' if facts.out else 'not out'}, and its application was not told"
+                    f"h{host} is {'no longer a member' if facts.out else 'not out'}, and its application did not hear"
                 )
         for station in range(space.case.stations):
             facts = space.nodes[space.hosts + station].facts[self.nodes[space.hosts + station]]
             if not facts.settled or facts.buffered:
                 return f"s{station} " + ("has messages in its buffers" if facts.settled else "waits for an answer")
             if space.case.single_owner and facts.serves != self._members_in(station):
-                return f"s{station} does not serve the members in its cell, and them alone"
+                return f"s{station} does not serve exactly the members in its cell"
         return ""
 
     def _members_in(self, station: int) -> int:

@@ -122,7 +122,7 @@ class _Encoder:
         inside: dict[str, Any] | None = getattr(value, "__dict__", None)
         if inside is None and not names:
             if hasattr(value, "__next__") or hasattr(value, "fileno"):
-                raise TypeError(f"the inside of {value!r} cannot be seen, so its states cannot be told apart")
+                raise TypeError(f"the inside of {value!r} cannot be seen, so its states cannot be distinguished")
             return (kind.__qualname__,)
         forgotten = self._forget(value)
         fields = [

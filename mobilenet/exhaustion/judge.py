@@ -1,4 +1,4 @@
-"""What hosts may deliver, judged from what was broadcast, delivered, joined and left, and from nothing else.
+"""Judge deliveries, only from what was broadcast, delivered, joined and left.
 
 Model     m1 happened before m2 if the broadcaster of m2 had broadcast or delivered m1, or something that m1 happened
           before. A member is entitled to every message broadcast since it joined (or since its last gap), and owes
@@ -9,8 +9,8 @@ Checks    creation, duplication (over all memberships), membership, causal_order
 Shapes    Standing: one host; a message's number is its place in the order of broadcasting; sets are bit masks over
           these
 Errors    Violation, at the first event that breaks a check
-Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours. Written anew, beside
-          mobilenet/verify, which reads whole recordings
+Source    Lamport, Time, clocks, and the ordering of events in a distributed system (1978); ours. Written independently
+          of mobilenet/verify, which reads whole recordings
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _broadcast(history: History, host: int, event: tuple[Any, ...]) -> History:
     if message.host != host or message in history.messages:
         raise Violation("creation", f"h{host} broadcasts {name(message)}, which is not a new message of its own")
     if not history.hosts[host].member:
-        raise Violation("membership", f"h{host} broadcasts {name(message)} and is no member")
+        raise Violation("membership", f"h{host} broadcasts {name(message)} and is not a member")
     bit = 1 << len(history.messages)
     hosts = [s._replace(entitled=s.entitled | bit) if s.member else s for s in history.hosts]
     hosts[host] = hosts[host]._replace(past=hosts[host].past | bit)
@@ -93,11 +93,11 @@ def _broadcast(history: History, host: int, event: tuple[Any, ...]) -> History:
 def _deliver(history: History, host: int, event: tuple[Any, ...]) -> History:
     message, standing = event[1], history.hosts[host]
     if message not in history.messages:
-        raise Violation("creation", f"h{host} delivers {name(message)}, which nobody broadcast")
+        raise Violation("creation", f"h{host} delivers {name(message)}, which no host broadcast")
     place = history.messages.index(message)
     bit, past = 1 << place, history.pasts[place]
     if not standing.member:
-        raise Violation("membership", f"h{host} delivers {name(message)} and is no member")
+        raise Violation("membership", f"h{host} delivers {name(message)} and is not a member")
     if standing.delivered & bit:
         raise Violation("duplication", f"h{host} delivers {name(message)} a second time")
     if missing := past & standing.entitled & ~standing.delivered:
@@ -118,7 +118,7 @@ def _joined(history: History, host: int, event: tuple[Any, ...]) -> History:
 
 def _left(history: History, host: int, event: tuple[Any, ...]) -> History:
     if not history.hosts[host].member:
-        raise Violation("membership", f"h{host} leaves and is no member")
+        raise Violation("membership", f"h{host} leaves and is not a member")
     return _changed(history, host, history.hosts[host]._replace(member=False, entitled=0))
 
 

@@ -3,12 +3,12 @@
 Model     an event of the network touches one node. So a node's states are numbered, its inputs are numbered, and
           (state, input) -> (state, effects) is a table that is filled when it is asked. The protocol's code runs only
           for an entry that is missing: a new node is given the inputs that led to the state, and then this one
-Time      each node has a clock of its own, which goes on by `step_ns` before each input, more than any wait of the
+Time      each node has its own clock, which goes on by `step_ns` before each input, more than any wait of the
           protocol but the long ones (silence, cookies, expiry), which must be set to more than a whole execution
-          takes. So whatever waited for a moment may happen at the next input, and all clock readings that a node
-          holds between two inputs lie in the past: they cannot be told apart by comparing them with the present,
-          which is why the encoding leaves them out. Timers fire when the explorer says so
-Errors    none: what a handler raises is an effect (`error`), and a violation for whoever looks
+          takes. So everything that waited for a moment may happen at the next input, and all clock readings that a node
+          holds between two inputs lie in the past: they cannot be distinguished by comparing them with the present,
+          which is why the encoding leaves them out. Timers fire at the explorer's command
+Errors    none: what a handler raises is an effect (`error`), and a violation for the caller
 Source    ours
 """
 
@@ -29,7 +29,7 @@ TOLD = ("joined", "left", "gap", "deliver", "expired")  # the upcalls that are j
 
 
 class Numbered:
-    """Numbers for things that are told apart by a key."""
+    """Numbers for things that a key distinguishes."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -86,7 +86,7 @@ class Facts(NamedTuple):
     cell: int | None
     armed: tuple[int, ...]
     settled: bool
-    out: bool  # a host: not a member, and nothing left to say
+    out: bool  # a host: not a member, and nothing left to send
     buffered: int  # messages in all its buffers
     serves: int  # a station: bit h for each host that it serves
 
@@ -173,7 +173,7 @@ class Local:
         return found
 
     def key(self, node: Node) -> Any:
-        """What tells its states apart."""
+        """The key that distinguishes its states."""
         timers = [(timer.number, timer.running) for timer in node.port.timers]
         return encode((node.protocol, node.stable, node.cell, timers), self._case.parameters, self._case.forget)
 

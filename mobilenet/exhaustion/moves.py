@@ -1,6 +1,6 @@
-"""What may happen at one node, in one of its states, with the frames that have been sent to it.
+"""List what may happen at one node, in one of its states, with the frames that have been sent to it.
 
-Model     see space.py. A move is known from the node's state alone, but for the wire: frames it reacts to, timers,
+Model     see space.py. A move is known from only the node's state, but for the wire: frames it reacts to, timers,
           and what may happen to a host. What a node does not react to is left out
 Shapes    frames: bit masks; a frame is a receiver and an input of it, numbered over all nodes
 Errors    none: what a handler raises is part of the move
@@ -148,7 +148,7 @@ class Moves:
         return done.told
 
     def receivers(self, node: int, to: int | None) -> range:
-        """Who may hear a frame of a node: at the other side of the radio, the one addressed or everybody."""
+        """The nodes that may hear a frame: at the other side of the radio, the one addressed or all."""
         first, last = (self.hosts, self.count) if node < self.hosts else (0, self.hosts)
         return range(first, last) if to is None else range(first + to, first + to + 1)
 

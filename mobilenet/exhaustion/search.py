@@ -5,7 +5,7 @@ Model     depth first; or breadth first, where the first violation found has a s
           out where another one has all its frames, none more that had its effect, and no smaller budget: whatever
           may happen in the first may happen in the other, with the same outcome (the relation is a simulation), so
           nothing that can be violated is missed. Whether a state comes to rest without faults depends on nodes,
-          wires and history alone, and is judged where all hosts are up and nothing is on the wire: every other state
+          wires and history only, and is judged where all hosts are up and nothing is on the wire: every other state
           leads to such a one, which is explored as well, by recoveries and wired messages, which nothing can
           prevent. Depth first, of a state and its mirror image (symmetry.py) one is enough
 Units     seconds, GiB

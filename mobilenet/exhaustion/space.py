@@ -64,20 +64,20 @@ class Space:
         return found
 
     def first(self) -> State:
-        """All nodes as they were built; nobody is a member."""
+        """All nodes as they were built; no host is a member."""
         case = self.case
         budget = (case.repeats, case.moves, case.crashes, case.leaves, case.joins, *case.messages)
         return self.silent((0,) * self.count, self.number_budget(budget), self.number_history(begin(self.hosts)))
 
     def silent(self, nodes: tuple[int, ...], budget: int, history: int) -> State:
-        """Nodes in these states, and nothing under way."""
+        """Nodes in these states, and nothing in transit."""
         state = (*nodes, self.wires.empty, history, budget, 0, 0)
         for node in range(self.count):
             state = self._normal(list(state), node, 0)
         return state
 
     def asked_to_join(self) -> State:
-        """Every host has asked to join; what that sends is under way."""
+        """Every host has asked to join; what that sends is in transit."""
         state = self.first()
         for host in range(self.hosts):
             state = self._apply(state, self.moves.join(host, state[host]), self.wires.empty, state[-3])
@@ -122,7 +122,7 @@ class Space:
                 yield Step(PASSING, head.link), (*state[:count], head.left, *state[count + 1 :])
 
     def successors_until_broken(self, state: State) -> Iterator[tuple[Step, State]]:
-        """The same, without what comes after a violation."""
+        """The successors, without those after a violation."""
         with suppress(Broken):
             yield from self.successors(state)
 

@@ -42,7 +42,7 @@ class Trace(NamedTuple):
 
 
 def trace_of(search: Search) -> Trace:
-    """Of the violation that a search, breadth first, has found."""
+    """The trace of the violation that a search, breadth first, has found."""
     result = search.result
     if result is None or result.violation is None:
         raise ValueError("this search has found no violation")
@@ -167,7 +167,7 @@ def _short(message: Any) -> str:
 
 
 def lines_of(case: Case, trace: Trace) -> list[str]:
-    """The trace repeated, with what hosts told after each line."""
+    """Repeat the trace, with the hosts' upcalls after each line."""
     lines: list[str] = []
     for line, told_of in repeat(case, trace):
         said = "".join(
@@ -175,7 +175,7 @@ def lines_of(case: Case, trace: Trace) -> list[str]:
         )
         if not line.completing:
             lines.append(f"{len(lines) + 1:3}  {words(line)}{said}")
-        elif said:  # of what happens without faults, only what is told
+        elif said:  # of what happens without faults, only the upcalls
             lines.append(f"{len(lines) + 1:3}  without faults: {words(line)}{said}")
     return [*lines, f"     {trace.violation.check}: {trace.violation.explanation}"]
 
@@ -183,7 +183,7 @@ def lines_of(case: Case, trace: Trace) -> list[str]:
 def _said(event: Event) -> str:
     if event.name in ("deliver", "broadcast"):
         return f"{event.name}s {name(event.arguments[0])}"
-    return {"joined": "is a member", "left": "is no member any more", "gap": "has a gap"}.get(event.name, event.name)
+    return {"joined": "is a member", "left": "is no longer a member", "gap": "has a gap"}.get(event.name, event.name)
 
 
 def repeat(case: Case, trace: Trace) -> Iterator[tuple[Line, list[Event]]]:

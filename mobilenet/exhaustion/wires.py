@@ -1,4 +1,4 @@
-"""The backbone as a state: a tree of FIFO links, each with what is under way on it.
+"""The backbone as a state: a tree of FIFO links, each with what is in transit on it.
 
 Model     a broadcast floods the tree, forwarded before it is handled; a message for one station uses the same links.
           So what was sent or delivered at x's sender before x is delivered before x: the causal order that

@@ -29,7 +29,7 @@ def messages_per_s(scenario: Scenario, hosts: int) -> float:
 
 
 def all_messages(scenario: Scenario, hosts: int) -> int:
-    """The load of the whole run."""
+    """The number of messages in the whole run."""
     return len(scenario.workload.messages) or at_most(scenario.duration_s * messages_per_s(scenario, hosts))
 
 

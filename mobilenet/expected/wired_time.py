@@ -61,7 +61,7 @@ def segment_bytes(tcp: Any) -> int:
 
 
 def segments(tcp: Any, payload_bytes: int) -> int:
-    """The bytes of a message."""
+    """The number of segments of a message."""
     return ceil((payload_bytes + HEADERS_BYTES) / segment_bytes(tcp))
 
 

@@ -91,7 +91,7 @@ def _feature(geometry: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 
 def _write(features: Iterator[dict[str, Any]], target: Path) -> int:
-    """Yield feature by feature; names are escaped, `<` too, so that the text may be part of a page."""
+    """Write feature by feature; names are escaped, `<` too, so that the text may be part of a page."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

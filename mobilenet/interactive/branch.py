@@ -81,7 +81,7 @@ def asked(what: Mapping[str, Any]) -> dict[str, Any]:
     """A requested intervention, before it has a time; ScenarioError for invalid keys."""
     for key in what:
         if key == "at_s":
-            raise ScenarioError("at_s: it is done now; expected no time, go back for an earlier one")
+            raise ScenarioError("at_s: it takes effect now; leave it out, and go back for an earlier time")
         if not _KEY.fullmatch(key):
             raise ScenarioError(f"{cut(repr(key), 60)}: unknown key, expected those of an intervention")
     return dict(what)

@@ -105,5 +105,5 @@ def _shown(value: Any) -> str | None:
 
 
 def _is_of_calls(value: Any) -> bool:
-    """Leave out tables of handlers."""
+    """Whether a value is a table of handlers, which a card leaves out."""
     return isinstance(value, Mapping) and bool(value) and all(callable(one) for one in value.values())

@@ -180,7 +180,7 @@ class Desk:
     def _effect(self, command: commands.Effect) -> dict[str, Any]:
         count = len(self.session.branch.interventions)
         if command.intervention >= count:
-            there = f"0 to {count - 1}" if count else "there are none yet"
+            there = f"expected 0 to {count - 1}" if count else "there are none yet"
             raise ScenarioError(f"effect: intervention {command.intervention} does not exist, {there}")
         job = self.jobs.effect(self.session.scenario, self.session.first_hosts, command.intervention, command.worlds)
         self.player.changed()

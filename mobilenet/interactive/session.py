@@ -11,7 +11,7 @@ Model     one running simulation. An intervention takes effect at the time at wh
           else of that nanosecond, and is added to the scenario. So the scenario is the session: a run of it is the same
           to the bit. To go back is to run again from the beginning, with the interventions up to there. A violation of
           a safety property stops time at the event that shows it
-Units     seconds for people; integer nanoseconds in names that say so
+Units     seconds for people; integer nanoseconds in names with _ns
 Errors    ScenarioError for what cannot be done, one line; the run stands where it stood
 Source    ours: docs/guide/live.md
 """
@@ -133,7 +133,7 @@ class LiveSession:
         self.play_ns(2**62 if until_s is None else instant_ns("play", until_s))
 
     def play_ns(self, until_ns: int) -> None:
-        """The present time in nanoseconds."""
+        """Play to this time, in nanoseconds."""
         self.require_sound()
         self.violation = None
         while self.violation is None and self.now_ns < until_ns and not self.is_over:
@@ -210,7 +210,7 @@ class LiveSession:
         self.violation = found
 
     def _again_to_row(self, found: Found) -> None:
-        """Time has gone on since: the run is replayed up to there."""
+        """Replay the run up to there, as time has gone on since."""
         time_ns = self.simulation.recording.events.time_ns[found.row]
         told = {found.check, *self._judge.told}
         self.close()
@@ -245,7 +245,7 @@ class LiveSession:
         return dict(one.model_dump())
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
-        """Whether it could be done at that earlier time; ScenarioError gives the reason if not."""
+        """Check that it can be done at that earlier time; ScenarioError gives the reason if not."""
         back_ns = instant_ns("check", at_s)
         self._with(asked(what), untouched_ns(self._kept(back_ns), back_ns), is_back=True)
 
@@ -253,7 +253,7 @@ class LiveSession:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
         if at_ns >= self.simulation.duration_ns:
             raise ScenarioError(
-                f"the active part is over at {self.scenario.duration_s:g} s: nothing can be done any more; go back"
+                f"the active part ended at {self.scenario.duration_s:g} s, and with it interventions; go back"
                 " before that, or set a longer duration_s"
             )
         known = in_order(self._kept(at_ns) if is_back else self.branch.interventions)
@@ -359,7 +359,7 @@ class LiveSession:
     def require_sound(self) -> None:
         """ScenarioError once a program or a plug-in has failed, until time goes back."""
         if self.error:
-            raise ScenarioError(f"the run has ended by an error: {self.error}; go back before {self.now_s:.9g} s")
+            raise ScenarioError(f"the run was ended by an error: {self.error}; go back before {self.now_s:.9g} s")
 
 
 def require_same(live: LiveSession, directory: Path) -> None:
@@ -372,7 +372,7 @@ def require_same(live: LiveSession, directory: Path) -> None:
     differing = [name for name, column in own.items() if list(kept[name][:count]) != column]
     if differing:
         raise ScenarioError(
-            f"{directory}: the run has other events than the session (column {differing[0]}), which must not be;"
+            f"{directory}: the run has other events than the session (column {differing[0]}), a bug;"
             " please report it with the scenario in that directory"
         )
 

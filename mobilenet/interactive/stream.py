@@ -196,7 +196,7 @@ class Stream:
 
 
 def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterator[int]:
-    """Find the position there by the list itself, since a record is long."""
+    """Yield the places of a value, found by the list itself, since a record is long."""
     try:
         while True:
             yield (begin := column.index(value, begin, end) + 1) - 1
@@ -205,7 +205,7 @@ def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterato
 
 
 def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
-    """Return the node it is about: where a station gives up a host, the host."""
+    """These events as columns; where a station gives up a host, it is the host's event."""
     found: dict[str, list[Any]] = {
         name: [] for name in ("time_ns", "event", "host", "station", "session", "message", "detail")
     }

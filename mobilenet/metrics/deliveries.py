@@ -2,7 +2,7 @@
 
 Model     nearly all events of a run are deliveries, so they are gathered as whole columns. A message is as old
           as its last broadcast before the delivery; one not broadcast by then has no age
-Units     integer nanoseconds; seconds where the name says so
+Units     integer nanoseconds; seconds where the name shows it
 Shapes    all columns: (deliveries,), in order of occurrence; messages and nodes are codes of the events' columns
 Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
 """

@@ -4,7 +4,7 @@ Model     the window is warmup_s..duration_s. Delays are those of messages broad
           arrive; rates and buffers are those of the window itself. Ratios without a denominator are null. Interruptions
           during which the host crashed or left do not measure the handoff, and are left out. What a protocol does not
           have, handoffs or lists in its messages, has no metric
-Units     seconds, messages, bytes, as the names say
+Units     seconds, messages, bytes, as the names show
 Shapes    delays: float64 (deliveries,), seconds
 Errors    none: a record that the verifier refuses need not be measured
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md

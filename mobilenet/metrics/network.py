@@ -9,7 +9,7 @@ Model     from running totals, which were sampled at both ends of the window. Fr
           sent through, or was down for. Messages sent per delivery are counted in two ways: as frames; and as copies of
           application messages (payload in the air, divided by that of one message, so two in one segment count as two)
           plus frames that do nothing but acknowledge (a protocol's or TCP's own); what a MAC sends again counts here
-Units     frames, bytes, seconds, as the names say
+Units     frames, bytes, seconds, as the names show
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
 

@@ -9,7 +9,7 @@ Example   from mobilenet.metrics import Record, metric
 Model     a scenario names it, `metrics: [slo.py:deliveries_within_1_s]`; its name is the function's. It shows up
           wherever ours do: show, studies, reports. It reads rows where ours read columns, which is slower, and easier
           to write
-Units     seconds and integer nanoseconds, as the names say
+Units     seconds and integer nanoseconds, as the names show
 Errors    ValueError: what is not a metric, or has the name of one of ours. One that raises, or does not return a
           number, has no value, and the run gives the reason
 Source    ours: docs/guide/plug-ins.md

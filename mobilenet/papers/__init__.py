@@ -1,1 +1,1 @@
-"""The papers' experiments, run again, beside what the papers print."""
+"""The papers' experiments, run again, and compared with what the papers print."""

@@ -1,8 +1,8 @@
-"""Tables 2 to 5 of the bundling paper: every printed figure beside ours.
+"""Tables 2 to 5 of the bundling paper: every printed figure with ours.
 
 Model     full simulations of scenarios/vcube/bundling.yaml with the configurations of
           scenarios/studies/vcube_bundling.yaml. Tables 2 to 4 are deterministic. Table 5: log2(n)-1 random crashes at
-          whole times in [0, log2 n] (the paper does not say when), ten replications, mean with its t interval
+          whole times in [0, log2 n] (the paper does not give the times), ten replications, mean with its t interval
 Units     time units; messages
 Errors    ScenarioError, StudyError
 Source    Rodrigues et al. (LADC 2018), section 6; data/papers/rodrigues2018_bundling.csv; ours: docs/protocols/vcube.md

@@ -1,9 +1,9 @@
-"""The tables of the paper on causal broadcast with aggregation, and what its text prints, beside ours.
+"""The tables of the paper on causal broadcast with aggregation, and what its text prints, with ours.
 
 Model     full simulations of scenarios/vcube/causal.yaml, each mode on the same broadcasts and link delays;
           replications of which the number falls with the size (a run at N = 1024 is a million packets), means with t
           intervals. Without aggregation the number of packets is exact. When processes broadcast: uniform in [0, 500]
-          t.u., as the scenario says; no literal reading of the paper's "Poisson, lambda = 1000" gives its numbers
+          t.u., as in the scenario; no literal reading of the paper's "Poisson, lambda = 1000" gives its numbers
           (docs/protocols/vcube.md)
 Units     time units; packets; per cent
 Errors    ScenarioError
@@ -128,7 +128,7 @@ def _depending(wanted: list[int]) -> int:
 
 
 def _stated(results: Runs, wanted: list[int]) -> Iterator[tuple[int, str, str, Any]]:
-    """What the text says of Figures 6, 9 and 10."""
+    """The text's statements on Figures 6, 9 and 10."""
     n, depending = max(wanted), _depending(wanted)
     for figure, quantity, values in stated(results[AGGREGATED, depending], dependencies, DEPENDENCIES):
         yield depending, figure, quantity, values
@@ -150,7 +150,7 @@ def _spread(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
 
 
 def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[str, Any]]:
-    """What the text says of latencies, of the single tree and of packets of two."""
+    """The text's statements on latencies, the single tree and packets of two."""
     for n in wanted:
         reception, delivery = (
             {mode: _of(results[mode, n], f"{kind}_latency_mean") for mode in (PLAIN, AGGREGATED)}
@@ -186,19 +186,19 @@ def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[s
 
 
 def _single_tree(results: Runs, n: int, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Figure 11, and what the text says of it."""
+    """Figure 11, and the text's statements on it."""
     for name, count in (("aggregated", _aggregated), ("delayed", _delayed)):
         many, one = (
             np.array([count(result) for result in results[mode, n]], dtype=np.float64) for mode in (AGGREGATED, SINGLE)
         )
         yield _row(printed, "11", n, f"{name}_messages", many)
         yield _row(printed, "11", n, f"{name}_messages_single_tree", one)
-        if many.any() and n > SMALLEST:  # too few to tell at the smallest, and none aggregated there in print
+        if many.any() and n > SMALLEST:  # too few to decide at the smallest, and none aggregated there in print
             yield _row(printed, "text", n, f"single_tree_fewer_{name}_percent", 100 * (1 - one.mean() / many.mean()))
 
 
 def _pairs(found: list[Result], n: int, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Figure 8, and what the text says of it: messages in packets of two, and the same ones without aggregation."""
+    """Figure 8, and the text's statements on it: messages in packets of two, and the same ones without aggregation."""
     pairs = np.array([result.watched["pairs"] for result in found if result.watched and "pairs" in result.watched])
     if not len(pairs):
         return

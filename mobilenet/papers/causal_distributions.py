@@ -1,5 +1,5 @@
 """How things are spread over messages and processes in the paper on causal aggregation: its Figures 6, 9 and 10, and
-what its text says of them.
+its text's statements on them.
 
 Model     from the runs that were watched; counts are means over them. Figure 6: messages by what they depend on.
           Figure 9: processes by the most messages they held back at once. Figure 10: processes by the most messages

@@ -93,7 +93,7 @@ def scenario_of(job: Job) -> ProcessScenario:
 def perform_all(
     jobs: Sequence[Job], workers: int | None, say: Callable[[str], None], results: Path | None = None
 ) -> dict[tuple[Any, ...], list[Result]]:
-    """Results by key, in the order of the jobs, whoever was faster; `results` is the file that keeps them."""
+    """Results by key, in the order of the jobs, not of completion; `results` is the file that keeps them."""
     names = [identity(job) for job in jobs]
     done = {} if results is None else kept(results)
     missing = [k for k, name in enumerate(names) if name not in done]
@@ -127,7 +127,7 @@ def performed(
 
 
 def identity(job: Job) -> str:
-    """Of what its result depends on. Raises ScenarioError."""
+    """The digest of what its result depends on. Raises ScenarioError."""
     text = json.dumps(
         [scenario_of(job).model_dump(mode="json"), digest_of_code(), job.is_watched, job.beside], sort_keys=True
     )

@@ -1,11 +1,11 @@
-"""Section V of the mobile paper: every printed figure beside ours, with an interval.
+"""Section V of the mobile paper: every printed figure with ours, with an interval.
 
 Model     one study for each experiment (mobile_plan.py), run or taken as it is; ours is the mean over replications
           with its t interval. `fits`: our mean lies in what the printed figure can mean; else our mean over the
           printed number (the middle of what it can mean; where that begins at 0, its end). One
           definition for each printed word, in all rows: collisions are those of all pairs in range, messages per
-          delivery are copies of application messages and acknowledgements. The other definitions stand in a table of
-          their own
+          delivery are copies of application messages and acknowledgements. The other definitions are in a separate
+          table
 Units     those of the metrics
 Errors    StudyError, ScenarioError, RunError
 Source    Wilhelm, Arantes, Sens (2020), section V; data/papers/wilhelm2020_mobile.csv; ours: docs/validation/paper.md
@@ -46,8 +46,8 @@ from mobilenet.studies.study import run_study
 
 PRINTED = PAPERS / "wilhelm2020_mobile.csv"
 BACK_WITHIN = 2.0  # times what it was before: it has recovered
-NOT_RECOVERED = {9.0: "does not entirely recover before the next"}  # length of an outage -> what Section V.C says of it
-LOOK_S = 5.0  # before each fault, the mean SBuffer of s3 over so long
+NOT_RECOVERED = {9.0: "does not entirely recover before the next"}  # length of an outage -> Section V.C on it
+LOOK_S = 5.0  # before each fault, the mean SBuffer of s3 over this time
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ def line(
     remark: str = "",
     beside: Values | None = None,
 ) -> Line:
-    """Values of the replications beside what is printed, which can mean all from `meant[0]` to `meant[1]`; where it is
-    no number, `meant` is the verdict.
+    """Values of the replications with what is printed, which can mean all from `meant[0]` to `meant[1]`; where it is
+    not a number, `meant` is the verdict.
     """
     found = t_interval(values)
     verdict = meant if isinstance(meant, str) else held_against(found.mean, *meant)
@@ -152,7 +152,7 @@ def known(i: Interval, values: Values) -> str:
 
 
 def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
-    """What the text says of two experiments: the same seeds, so differences and ratios are paired."""
+    """The text's statements on two experiments: the same seeds, so differences and ratios are paired."""
     over = "flooding over TCP against the mobile broadcast"
     for metric, printed, low, high, place in (
         ("delivery_delay_mean_s", "10 times (2 s against 0.20 s)", 9.5, 10.5, "V.A"),
@@ -178,7 +178,7 @@ def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
 
 
 def paired(rows: Rows, baseline: Rows, metric: str) -> tuple[Values, Values]:
-    """Of the replications that both have."""
+    """The pairs of the replications that both have."""
     one, other = (
         {row["replication"]: float(row[metric]) for row in table if row[metric]} for table in (rows, baseline)
     )
@@ -234,7 +234,7 @@ def recovery_lines(out: Path, runs: Runs) -> Iterator[Line]:
     yield line(WORDS["faults"], "station_sbuffer_max", "unstable from some 400 on", most, "", "V.C", remark)
 
 
-# --- the tables beside
+# --- the further tables
 
 
 def document(rows: list[dict[str, Any]], tables: dict[str, list[dict[str, Any]]], with_engineering: bool) -> str:

@@ -1,7 +1,7 @@
-"""Which runs the reproduction of the mobile paper consists of.
+"""Plan the runs of the reproduction of the mobile paper.
 
 Model     each experiment is a study of one preset (scenarios/paper/) on consecutive seeds from FIRST_SEED on, which
-          the search for the presets never saw; beside it, if wanted, one of the scenario with the engineering
+          the search for the presets never saw; next to it, if wanted, one of the scenario with the engineering
           defaults. Replications are added until the delay is known to 10 %, or there are `most` of them
 Source    Wilhelm, Arantes, Sens (2020), section V; ours: docs/validation/paper.md
 """

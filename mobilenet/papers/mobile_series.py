@@ -1,9 +1,9 @@
-"""What the figures and the text of Section V say about the course of a run, from run directories.
+"""The course of a run, as in the figures and the text of Section V, from run directories.
 
 Model     buckets of equal length from 0 to the end of the run. Of each replication one value for each bucket;
           intervals over replications, for each bucket by itself
 Units     seconds, messages; time in the record is in nanoseconds
-Shapes    edges: float64 (buckets + 1,), seconds; series: float64 (buckets,), NaN where there is nothing to tell
+Shapes    edges: float64 (buckets + 1,), seconds; series: float64 (buckets,), NaN where there is no value
 Errors    RunError for a directory that is damaged
 Source    Wilhelm, Arantes, Sens (2020), Figures 6 to 8; ours: docs/validation/paper.md
 """
@@ -120,7 +120,7 @@ def never_joined(directory: Path) -> int:
 def over_replications(
     directories: list[Path], at: Series, course: Course, experiment: str, quantity: str
 ) -> list[dict[str, Any]]:
-    """A row for each bucket: mean and interval over the runs, and the value of the first run alone."""
+    """A row for each bucket: mean and interval over the runs, and the value of the first run by itself."""
     values = np.array([course(directory, at) for directory in directories])
     rows = []
     for k in range(len(at) - 1):
@@ -137,7 +137,7 @@ def over_replications(
 
 
 def step_mean(times: Any, values: Any, begin: float, end: float) -> float:
-    """Of a step function that is 0 before its first value."""
+    """The mean of a step function that is 0 before its first value."""
     inside = (times > begin) & (times < end)
     start = np.searchsorted(times, begin, side="right") - 1
     around = np.concatenate([[begin], times[inside], [end]])

@@ -1,4 +1,4 @@
-"""The tables beside the printed figures: other definitions, lengths of runs, verdicts, courses over time.
+"""The tables that go with the printed figures: other definitions, lengths of runs, verdicts, courses over time.
 
 Model     each row is worked out from the tables or the run directories of the studies (mobile_plan.py)
 Units     those of the metrics
@@ -82,7 +82,7 @@ def length_rows(out: Path, runs: Runs) -> list[dict[str, Any]]:
 
 
 def verdict_rows(out: Path, runs: Runs) -> list[dict[str, Any]]:
-    """What the verifier says of all runs, and why it cannot say more of some."""
+    """The verdicts on all runs, and why some are unknown."""
     rows = []
     for experiment in EXPERIMENTS:
         verdicts = [row["verdict"] for row in runs[experiment.name]]

@@ -1,10 +1,10 @@
-"""The experiments of the reliable broadcast paper, and whether what it says of them holds.
+"""The experiments of the reliable broadcast paper, and whether its statements on them hold.
 
 Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB: without faults; p_(n/2) crashes at 0 and at log2 n,
           for All-RB and DPath-RB also p1 and p_(n-1); p0 crashes when its last copy has left; log2(n)-1 random
-          crashes at whole times in [0, log2 n], p0 spared, 32 replications. Of what the paper says without a figure:
-          p_(n/2) crashes at 0 and p0 broadcasts at 20, when all suspect it; p0 alone, or all others, suspect it
-          wrongly; p0 suspects everybody. The figures' values are not in the text that we have, nor is Table 1, so
+          crashes at whole times in [0, log2 n], p0 spared, 32 replications. Statements of the paper without a figure:
+          p_(n/2) crashes at 0 and p0 broadcasts at 20, when all suspect it; only p0, or all others, suspect it
+          wrongly; p0 suspects all. The figures' values are not in the text that we have, nor is Table 1, so
           every sentence on them is checked instead: reliable_statements.py
 Units     time units; messages
 Errors    ScenarioError
@@ -46,8 +46,8 @@ from mobilenet.studies.store import write_text
 
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
 REPLICATIONS = 32
-LATER = 20  # when everybody suspects who crashed at 0
-# a timeout with which nobody is suspected beside who is meant: who suspects everybody tests everybody, and answers
+LATER = 20  # when all suspect the one that crashed at 0
+# a timeout with which only the intended are suspected: a process that suspects all tests all, and answers
 # late
 PATIENT = 1000
 Z = 1.96  # "standard normal z-table"
@@ -80,7 +80,7 @@ VERDICTS = ("hold", "hold in part", "fail", "not checked")
 def reproduce(
     out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Run everything, check what the paper says; writes OUT/reliable.csv, statements.csv and reliable.md."""
+    """Run everything, check the paper's statements; writes OUT/reliable.csv, statements.csv and reliable.md."""
     if processes is not None and processes & (processes - 1):
         raise ScenarioError(f"--processes {processes}: DPath-RB runs on a full hypercube; expected a power of two")
     wanted = sizes(max_n, processes)

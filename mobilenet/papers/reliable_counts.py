@@ -1,9 +1,9 @@
-"""Who sends what to whom, and when crashes are noticed: what sentences of the reliable broadcast paper on single
-processes need.
+"""Messages by sender and receiver, and the times at which crashes are noticed: what sentences of the reliable broadcast
+paper on single processes need.
 
 Model     a run of a job once more, with an eye on each message that is handed to the network; nothing else differs.
           Copies that never left count, as in `messages_KIND` of the metrics
-Kept      lines of the same file as the other results, under a name of their own
+Kept      lines of the same file as the other results, under their own name
 Units     messages; time units
 Errors    ScenarioError
 Source    ours: docs/protocols/vcube.md
@@ -28,7 +28,7 @@ class Counts(NamedTuple):
     source_trees: list[int]  # for whom the TREEs of p0 were, in order
     most_per_cluster: int  # TREEs of one process to one of its clusters
     acks_to_suspected: int  # by processes that suspected who got it at that moment
-    suspected: list[float | None]  # when each process suspected somebody for the first time
+    suspected: list[float | None]  # when each process suspected another one for the first time
 
 
 def count(job: Job) -> Counts:

@@ -1,10 +1,10 @@
-"""What the reliable broadcast paper says, sentence by sentence, and whether it is so in our runs.
+"""Check the statements of the reliable broadcast paper, sentence by sentence, in our runs.
 
 Model     a statement is a row of data/papers/jeanneau2017_reliable.csv, with the sizes it speaks of, and the function
           of its name here: comparisons of what the runs of one size gave. It holds at a size if all of them do;
           without any it does not speak of this size. A size that was not run, or is compared with one that was not,
-          is not checked. Where the paper says "much", "slightly" or "considerably" without a number, the direction is
-          checked alone
+          is not checked. Where the paper writes "much", "slightly" or "considerably" without a number, the direction is
+          all that is checked
 Exact     "the same" and "no effect" have no tolerance; "similar" is within a tenth, ours
 Units     time units; messages
 Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation"; ours:

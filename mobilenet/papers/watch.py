@@ -1,7 +1,7 @@
-"""What figures of the papers show of single processes and messages, and metrics do not hold.
+"""Measure what figures of the papers show of single processes and messages, beyond the metrics.
 
 Model     dependencies: of a message, the sources of which its source has delivered something since its own last
-          broadcast: so many entries has its compressed vector clock beside its own. From the events alone
+          broadcast: the number of entries in its compressed vector clock besides its own. Only from the events
           pending: of each process, the most messages it held back at once. From the samples
           company: of each process, the most messages it put into one packet; and every packet of p0, as it was handed
           to the network delayed: how many messages were delivered later than they came, all processes together. From
@@ -67,7 +67,7 @@ class Watch:
 
 
 def dependencies(events: Mapping[str, list[Any]]) -> Counter[int]:
-    """Dependencies -> messages that have so many."""
+    """Count the messages by their number of dependencies."""
     since: dict[str, set[str]] = {}  # process -> sources of what it delivered since its last broadcast
     counts: Counter[int] = Counter()
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):
@@ -110,7 +110,7 @@ def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: In
 
 
 def pending(samples: Mapping[str, list[Any]], n: int) -> list[int]:
-    """Of each process, the most."""
+    """The most of each process."""
     most = [0] * n
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
         if quantity == "pending":

@@ -1,8 +1,8 @@
 """What a program may ask for, and the check of each line that asks.
 
 Model     an action is an object with the key `do`; each has required and optional keys, and each key
-          a kind of value. Who may ask for what depends on the role. What is not listed is refused
-Units     nanoseconds, bytes, as the names say
+          a kind of value. The actions allowed depend on the role. What is not listed is refused
+Units     nanoseconds, bytes, as the names show
 Errors    ValueError: what is wrong with a line, and what was expected
 Source    ours: docs/guide/programs.md
 """

@@ -155,7 +155,7 @@ class Walls:
                 self._cells[row * self._columns + column].edges.append(edge)
 
     def _measure_depths(self) -> None:
-        """In each row from the west, where there is no building yet, from corner to corner."""
+        """In each row from the west, outside of all buildings at first, from corner to corner."""
         for row in range(self._rows):
             y: i64 = self._south + row * self._width
             depth: i64 = 0

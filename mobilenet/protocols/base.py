@@ -1,6 +1,6 @@
 """Base classes of a custom broadcast protocol: members, numbers and waits; the messages are left open.
 
-Model     a host is a member from the moment it is in a cell and asked to join; there are no sessions beyond counting
+Model     a host is a member from the moment it is in a cell and asked to join; sessions are only a count of
           joins. `spread` and `on_receive` are to be written, and for stations `on_wired`. What waits in `later` dies
           with a crash
 Units     seconds for waits, bytes for bodies

@@ -5,7 +5,7 @@ Model     a class with these attributes and no state. The scenario, the network 
           scenario/protocol_catalogue.py. A plug-in's class, in its own file, may set what is marked `plug-ins`
           here; what it leaves out is as here. The rest is not read of plug-ins: verifying or estimating a run never
           runs their code
-Units     seconds, as the names say
+Units     seconds, as the names show
 Source    ours: docs/guide/plug-ins.md
 """
 

@@ -84,7 +84,7 @@ class Applications:
     # --- lives
 
     def open(self) -> None:
-        """Raise ScenarioError if the port cannot be listened at."""
+        """Listen at the port; ScenarioError where that is impossible."""
         self._gateway.open(self._told.port)
         self._tcp.open(self._told.port)
         for each in (*self._gateway.sockets, self._tcp.listening):

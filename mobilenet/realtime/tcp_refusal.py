@@ -39,7 +39,7 @@ class TcpRefusal:
         self.listening = ours
 
     def answer(self) -> None:
-        """The hosts that have asked since the last time."""
+        """Answer those that have asked since the last time."""
         for _ in range(AT_ONCE):
             if self.listening is None:
                 return

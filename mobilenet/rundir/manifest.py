@@ -1,7 +1,7 @@
 """What a run states about itself: manifest.json.
 
 Model     part of it repeats what follows from the scenario (expected/hosts.py); the rest describes how the run went
-Units     seconds, as the names say
+Units     seconds, as the names show
 Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 """
 

@@ -25,7 +25,7 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
     path = Path(path)
     root = read(path)
     if isinstance(root.value, dict) and "scenario" in root.value and not {"stations", "processes"} & root.value.keys():
-        raise ScenarioError(f"{path}: a study, and no scenario; `mobilenet study {quoted(path)}` runs it")
+        raise ScenarioError(f"{path}: a study, not a scenario; `mobilenet study {quoted(path)}` runs it")
     return class_for(root.value).from_nodes(root, overrides, path.parent)
 
 

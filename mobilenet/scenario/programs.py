@@ -1,7 +1,7 @@
 """The keys of a scenario for programs as nodes: commands, and what is unknown without running them.
 
 Model     one command for each role. Words that are files next to the scenario go where the scenario goes
-Units     seconds, as the names say
+Units     seconds, as the names show
 Errors    pydantic.ValidationError, which the scenario turns into lines
 Source    ours: docs/guide/programs.md
 """

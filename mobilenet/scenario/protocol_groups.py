@@ -44,7 +44,7 @@ def _group(declaration: type[Declaration]) -> Any:
 
 GROUPS = {declaration.name: _group(declaration) for declaration in CATALOGUE}
 DECLARATIONS = {declaration.name: declaration for declaration in CATALOGUE}
-globals().update({group.__name__: group for group in GROUPS.values()})  # where their module names say
+globals().update({group.__name__: group for group in GROUPS.values()})  # under this module, which they name as theirs
 
 
 class OwnBuffers(Parameters):

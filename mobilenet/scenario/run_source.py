@@ -2,7 +2,7 @@
 
 Model     a schedule is drawn from its seed and flavour, so these repeat it; the rest is for readers, and for the
           verifier, which derives from it what the run promises. `network: adversary` distinguishes it from a scenario
-Units     seconds, nanoseconds, probabilities, as the names say
+Units     seconds, nanoseconds, probabilities, as the names show
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/run-directory.md, docs/validation/trust.md
 """

@@ -47,7 +47,7 @@ def _frames(error: BaseException) -> Iterable[FrameType]:
 
 
 def _names(nodes: Iterable[Any]) -> dict[int, str]:
-    """Map each node, and each stand-in for one, by identity."""
+    """The names of nodes, and of what stands for one, by identity."""
     found = {}
     for node in nodes:
         parts = (node, node.protocol, *getattr(node, "_channels", ()))

@@ -1,7 +1,7 @@
 """Read from a protocol's message what the record notes: the host it is about, and the application message it
 carries.
 
-Model     protocols name the fields of their messages freely; by their names alone `host`, `ses` (or the `ses` of a
+Model     protocols name the fields of their messages freely; only by their names `host`, `ses` (or the `ses` of a
           request `rq`) and `id` are distinguished; everything else is detail. An envelope (a segment, a bundle, a
           stamped message) with one message in it is about the subject of that message. No protocol is known here
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None

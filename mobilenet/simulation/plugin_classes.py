@@ -47,7 +47,7 @@ TO_BE_WRITTEN = {  # in derived classes: those of the base raise NotImplementedE
     "on_wired": (BaseStation.on_wired,),
 }
 NOT_OF_PROCESSES = {
-    "needs": "there are no connections between processes",
+    "needs": "processes have no connections",
     "promises": "a broadcast among processes states order and delivers",
     "buffers": "a broadcast among processes names them in BUFFERS",
 }

@@ -2,7 +2,7 @@
 
 Model     the replication is the unit: t intervals over one value per run, taken in the order of the replications, so
           no number depends on who computed what. The delays of all deliveries are integer counts, which add up.
-          unstable: the backlog grows without end, so there is no mean; probably unstable: it grows in all runs, too few
+          unstable: the backlog grows without end, so it has no mean; probably unstable: it grows in all runs, too few
           to be sure; not steady: no end of the warm-up was found in half of the runs
 Shapes    from rows of parts.SCHEMA, in any order, to rows of RESULT: `what` names the kind of a row
           (METRIC, BUFFER with its bucket, DELAY with its bin as bucket, LABEL with the label as name)

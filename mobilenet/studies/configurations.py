@@ -117,7 +117,7 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
     except ScenarioError:
         return  # reported below, with its key
     if scenario.protocol.name == "datagrams":
-        raise study.problem(("scenario",), "its programs live in real time, and no two runs are the same: no studies")
+        raise study.problem(("scenario",), "its programs run in real time, where no two runs are the same: no studies")
     try:
         require_allowed(scenario, allow_code)
     except ScenarioError as error:
@@ -129,7 +129,7 @@ def _overrides(study: Study, factor: str, level: Any) -> list[str]:
     if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
         return [_override(factor, level)]
     if not isinstance(level, dict) or not level:
-        what = f"no key of a scenario; a factor of another name needs mappings as levels, got {inline(level)[:60]}"
+        what = f"not a key of a scenario; a factor of another name needs mappings as levels, got {inline(level)[:60]}"
         raise study.problem(("factors", factor), what)
     return [_override(key, value) for key, value in level.items()]
 
@@ -137,7 +137,7 @@ def _overrides(study: Study, factor: str, level: Any) -> list[str]:
 def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
     """Each key is changed by one factor, and each level is another one."""
     if not study.has_scenario():
-        raise study.problem(("scenario",), f"there is no file {str(study.scenario_path)!r}")
+        raise study.problem(("scenario",), f"file {str(study.scenario_path)!r} not found")
     by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
     for factor, levels in factors.items():
         if factor in COLUMNS:

@@ -185,7 +185,7 @@ class Study(Parameters):
         if not isinstance(root.value, dict):
             raise ScenarioError(f"{root.where}: expected keys with values, as in `scenario: static.yaml`")
         if {"stations", "processes"} & root.value.keys() and "scenario" not in root.value:
-            raise ScenarioError(f"{path}: a scenario, and no study; `mobilenet run {quoted(path)}` runs it")
+            raise ScenarioError(f"{path}: a scenario, not a study; `mobilenet run {quoted(path)}` runs it")
         _change(root, overrides, replications, seed)
         study = cls._checked(root)
         study._folder = path.parent
@@ -254,7 +254,7 @@ class Study(Parameters):
         return study
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
-        """An error at a key of the file; keys of factors have dots of their own."""
+        """An error at a key of the file; keys of factors contain dots themselves."""
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:

@@ -41,7 +41,7 @@ def deaf() -> Iterator[None]:
 
 
 def end_java() -> None:
-    """Spark's Java, also one that is only beginning; it ends by itself without a client, or not."""
+    """End Spark's Java, also one that is only beginning; it ends by itself without a client, or not."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
@@ -55,7 +55,7 @@ def end_java() -> None:
 
 
 def children() -> set[int]:
-    """The start time of this process, where the system reports it."""
+    """The children of this process, where the system lists them."""
     with suppress(OSError):
         return {
             int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()

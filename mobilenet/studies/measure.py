@@ -5,7 +5,7 @@ Model     events and samples are read once. Delays go into bins of equal
           less than that.
           steady_state: the warm-up is what MSER-5 cuts off the series of mean delays per message, in the order of their
           broadcasts, up to the next whole second
-Units     seconds and messages, as the names say
+Units     seconds and messages, as the names show
 Shapes    columns of equal length (rundir/table.py)
 Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: docs/guide/studies.md
 """
@@ -117,7 +117,7 @@ def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.fl
 
 def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -> float:
     """Growth over the second half of the window of what waits at stations and hosts (in their SBuffers, or in all
-    buffers if there is no SBuffer), as a multiple of its mean.
+    buffers without an SBuffer), as a multiple of its mean.
 
     A backlog that grows from nothing, all the time, gives 2/3; one that has settled, 0.
     """

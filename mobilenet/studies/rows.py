@@ -29,7 +29,7 @@ def write_rows(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
 
 
 def column_type(values: Iterable[Any]) -> pa.DataType:
-    """The numbers of a column."""
+    """The type of a column that holds these values."""
     there = [value for value in values if value is not None]
     types = {type(value) for value in there}
     return pa.string() if len(types) > 1 and not types <= {int, float} else pa.array(there).type

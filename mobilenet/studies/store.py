@@ -159,7 +159,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
 def open_store(path: Path) -> Store:
     """The directory of a study that was begun."""
     if not (path / "study.yaml").is_file():
-        raise StudyError(f"{path}: no study directory; it has no study.yaml")
+        raise StudyError(f"{path}: not a study directory: it has no study.yaml")
     study = Study.load(path / "study.yaml")
     return Store(path, study, [Configuration(n, levels, ()) for n, levels in enumerate(combinations(study))])
 
@@ -199,7 +199,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def record_failure(folder: Path, run: str, error: str) -> None:
-    """Note progress: written by a worker, read by any process."""
+    """Note why a run failed: written by a worker, read by any process."""
     partial = folder / f".{run}.{os.getpid()}"
     write_json(partial, {"run": run, "error": error})
     os.replace(partial, folder / f"{run}.json")

@@ -7,9 +7,9 @@ Model     Spark brings the rows of a configuration together; there they are aggr
               tables/summary        configuration x metric: n, mean, sd, interval, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
               tables/delays         configuration x share of all deliveries: the delay within which they happen
-          label     empty, `unstable`, `probably unstable` or `not steady`, as aggregation.py says
+          label     empty, `unstable`, `probably unstable` or `not steady`, see aggregation.py
           The memory of this process does not grow with the number of runs
-Units     seconds and messages, as the names say
+Units     seconds and messages, as the names show
 Source    ours: docs/guide/studies.md
 """
 

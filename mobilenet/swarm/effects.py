@@ -54,7 +54,7 @@ class StationEffects:
 
 
 class HostEffects:
-    """The trace of a host, continued over all its lives."""
+    """The effects of a host in all its lives: its trace goes on where it was."""
 
     def __init__(self, network: Network, me: int) -> None:
         self._network = network

@@ -4,7 +4,7 @@ Model     2-4 stations, 2-4 hosts, a tree, a kind of trouble (FLAVOURS), and for
           times; the last host stays where it is, and a member, so that at least one host broadcasts in the end. When
           they are through the faults stop: every host is up and in coverage, late packets run out, old packets come
           again a last time in some schedules, and each member broadcasts once more
-Units     integer nanoseconds; seconds where a name says so
+Units     integer nanoseconds; seconds where a name shows it
 Shapes    Played.recording: events, counters, and at the end a sample of every buffer
 Errors    only AssertionError from the protocol's self-checks
 Source    ours: docs/architecture.md

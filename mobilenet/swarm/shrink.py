@@ -5,7 +5,7 @@ Model     what happened at random in the run is written down as lists (who broad
           A candidate is run and judged like any scenario; nothing is known of its protocol. What the explanation names
           is tried first, then the lists are cut as delta debugging does it. Each removal changes what is
           drawn for the rest, so a candidate may be played with a few other seeds
-Units     seconds, as the names say
+Units     seconds, as the names show
 Errors    RunError: a run that violates nothing, or that does not violate it again
 Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), algorithm ddmin; which parts
           are made smaller is ours: docs/guide/programs.md

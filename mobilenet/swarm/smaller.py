@@ -1,6 +1,6 @@
 """The steps that make a scenario smaller, for each kind of scenario.
 
-Units     seconds, as the names say
+Units     seconds, as the names show
 Errors    none
 Source    ours: docs/guide/programs.md
 """

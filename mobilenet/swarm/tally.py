@@ -3,7 +3,7 @@
 Model     each packet that leaves a queue is a frame; each receiver that the adversary throws it at is a pair. A pair
           may be duplicated, so that for each kind of pair
               pairs_in_range + duplicated = received + lost + in_flight
-          No frame collides here, there are no MAC ACKs, and no headers: bytes are those of the messages
+          Without collisions, MAC ACKs and headers: bytes are those of the messages
 Units     packets, bytes
 Errors    none
 Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md

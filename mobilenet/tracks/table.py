@@ -2,7 +2,7 @@
 
 Model     the first line names the columns, in any order and case; more columns than needed do no harm. They are
           separated by commas, semicolons or tabs, whichever the first line has most of
-Units     as the columns' names say; metres and seconds by default
+Units     as the columns' names show; metres and seconds by default
 Errors    ScenarioError, `tracks.csv:17:3: ...` for line 17, third column
 Source    RFC 4180, UTF-8
 """

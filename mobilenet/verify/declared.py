@@ -1,4 +1,4 @@
-"""Whether the manifest says what follows from the scenario, and what else follows from it.
+"""Check that the manifest has what follows from the scenario, and derive what else follows from it.
 
 Model     nothing is believed that can be derived: what a run promises, how long it was to last and who takes part
           follow from scenario.yaml, and the manifest must repeat them. To judge by other promises, one would have to
@@ -31,7 +31,7 @@ SWARM = (  # of a seed of a swarm, as `again` of swarm/campaign.py writes it
     rf"mobilenet swarm --count \d+ --seed \d+( --(protocol|backbone|mac|radio|promises) {WORD}"
     rf"| --(station-)?command ({WORD}|{QUOTED})| --allow-code)*"
 )
-STOPPED = "stopped by hand at "  # as a live run says it that was not played to its end
+STOPPED = "stopped by hand at "  # as a live run that was not played to its end has it
 LONGEST_S = 1e9
 BOUNDS = ("heard_every_s", "rest_within_s", "no_rest_because")  # of the promises
 LONGEST = 80  # characters of a value in an error
@@ -49,7 +49,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
     if strangers := sorted(set(manifest["promises"]) - set(promised["promises"]) - set(BOUNDS)):
         what = f"promises.{strangers[0]} is {_short(manifest['promises'][strangers[0]])}"
-        raise RunError(f"{directory / 'manifest.json'}: damaged: {what}, and nothing that scenario.yaml makes has it")
+        raise RunError(f"{directory / 'manifest.json'}: damaged: {what}, but nothing that scenario.yaml makes has it")
     manifest["promises"] |= {name: value for name, value in promised["promises"].items() if name in BOUNDS}
     wrong = [(name, _at(manifest, name), value) for name, value in _leaves("", promised)]
     wrong += [(name, manifest[name], value) for name, value in told.items() if name in manifest]
@@ -67,18 +67,18 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
 
 
 def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
-    """What else a manifest cannot say of a run of this scenario."""
+    """What else is impossible in the manifest of a run of this scenario."""
     command, replication = manifest.get("command", ""), manifest.get("replication", 0)
     if command and not _repeats(command, scenario):
         return f"command is {_short(command)}, which does not repeat this run"
     records_lines = getattr(getattr(scenario, "record", None), "programs", False)
     if records_lines and "lines.parquet" not in manifest.get("files", ()):
-        return "files has no lines.parquet, and the scenario has lines of programs recorded"
+        return "files has no lines.parquet, but the scenario has lines of programs recorded"
     form = _form_problem(manifest)
     if form is not None:
         return form
     if manifest.get("real_time") is not None and getattr(scenario.protocol, "name", "") != "datagrams":
-        return "real_time, and nothing in this scenario lives in real time"
+        return "real_time, but nothing in this scenario lives in real time"
     if replication != 0:
         return f"replication is {_short(replication)}, expected 0"
     is_drawn = isinstance(scenario, AdversarySchedule)
@@ -86,14 +86,14 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     error = manifest.get("ended_by_error")
     can_be_stopped = not isinstance(scenario, ProcessScenario)  # only runs with hosts are played live
     if error is not None and not brings_code and not (can_be_stopped and str(error).startswith(STOPPED)):
-        return "ended_by_error, and the scenario brings no code that could fail"
+        return "ended_by_error, but the scenario brings no code that could fail"
     if str(error).startswith(STOPPED) and error != f"{STOPPED}{manifest['simulated_s']:.9g} s":
-        return f"ended_by_error is {_short(error)}, and {manifest['simulated_s']:.9g} s were simulated"
+        return f"ended_by_error is {_short(error)}, but {manifest['simulated_s']:.9g} s were simulated"
     if error is not None and manifest["quiescent"] and manifest["simulated_s"] >= manifest["duration_s"]:
-        return "ended_by_error, and the run is at rest after its active part"
+        return "ended_by_error, but the run is at rest after its active part"
     clocked = manifest.get("own_clock")
     if clocked is not None and not isinstance(getattr(scenario, "protocol", None), ProcessProgram):
-        return "own_clock, and the scenario has no processes that are programs"
+        return "own_clock, but the scenario has no processes that are programs"
     if clocked is not None and not _are_processes(clocked, manifest["processes"]):
         return f"own_clock is {_short(clocked)}, expected a list of processes from p0 to p{manifest['processes'] - 1}"
     own = manifest.get("own_metrics", {})
@@ -116,7 +116,7 @@ def _form_problem(manifest: dict[str, Any]) -> str | None:
     if not isinstance(version, str) or not re.fullmatch(r"\d[\w.+!-]{0,60}", version):
         return f"mobilenet_version is {_short(version)}, expected a version"
     if waiting is not None and manifest["quiescent"]:
-        return "not_at_rest, and the run is at rest"
+        return "not_at_rest, but the run is at rest"
     real_time = manifest.get("real_time")
     if real_time is not None and not isinstance(real_time, dict):
         return f"real_time is {_short(real_time)}, expected an object"
@@ -219,7 +219,7 @@ def _short(value: Any) -> str:
 
 def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:
     """A sentence for each assumption of the protocol that was broken by hand. The properties are judged as ever: a
-    violation after that says nothing against the protocol.
+    violation after that is not evidence against the protocol.
     """
     return [_warning(cut) for cut in cuts]
 
@@ -228,5 +228,5 @@ def _warning(cut: LossyCut) -> str:
     return (
         f"from {cut.since_ns / 1e9:g} to {cut.until_ns / 1e9:g} s the link {cut.station}-{cut.other} was cut by hand"
         f" and lost what was sent over it, but {cut.protocol} assumes that wires lose nothing: a violation from then on"
-        " says nothing against it"
+        " is not evidence against it"
     )

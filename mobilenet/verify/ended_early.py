@@ -1,11 +1,11 @@
-"""Verdicts on a record that an error in a plug-in, or a user, ended early.
+"""Judge a record that an error in a plug-in, or a user, ended early.
 
 Checks    until then a whole record, one that ended early as well: samples are of the right form and in order, counters
           are numbers, the network's totals never fall; positions, stations, coverage and delays are what the scenario
-          allows; sums of the radio come out. Where somebody stopped it between two events, all sums come out, and
+          allows; sums of the radio come out. Where it was stopped by hand between two events, all sums come out, and
           frames and messages are what they are in a whole run
 Model     nothing of it is valid: what must never happen is violated where it happened, and all else is unknown. Only
-          properties are asked for that a longer run could not mend. What a plug-in left half done is within the last
+          properties are asked for that a longer run could not repair. What a plug-in left half done is within the last
           nanosecond, so positions of that are not looked at
 Source    ours: docs/verdicts-and-metrics.md
 """

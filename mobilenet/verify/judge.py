@@ -1,16 +1,16 @@
-"""All verdicts on one run directory.
+"""Judge one run directory: all verdicts.
 
 Checks    record        the record can be what it claims to be (basis/wellformed.py), or else nothing else is judged. It
                         contradicts neither itself nor the scenario (record/judge.py, lines/judge.py, air/judge.py)
           creation .. delivery: broadcasts/judge.py; fifo_order: broadcasts/fifo.py. Membership includes that hosts do
-                        what they are asked to, and what their protocol says that they do (asked.py, conduct.py there)
+                        what they are asked to, and what their protocol declares (asked.py, conduct.py there)
           conservation  every frame and every pair (frame, receiver in range) is accounted for (record/conservation.py),
                         and every datagram that a program received was sent (record/datagrams.py)
           drained       after quiescence every buffer is empty, a plug-in's as well, and no member is in a handoff
           all of a run of processes: processes/judge.py
 Model     what only holds after quiescence is unknown in a run that ended before. A run that promises to be at rest
           within some time after its active part (expected/rest.py; an adversary's, which then lets everything through)
-          and is not, violates `drained`, and its deliveries are judged. What is unknown says why
+          and is not, violates `drained`, and its deliveries are judged. What is unknown has a reason
 Errors    RunError when the directory cannot be read at all
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -78,8 +78,8 @@ def overall(verdicts: dict[str, Verdict]) -> Answer:
 
 
 def verify_run(directory: Path, tables: dict[str, Table] | None = None) -> dict[str, Verdict]:
-    """Judge a run directory. Raises RunError when it is no whole run directory. `tables` is given what was read, for
-    who needs it afterwards.
+    """Judge a run directory. Raises RunError when it is not a whole run directory. `tables` is given what was read, for
+    later use.
     """
     manifest = read_manifest(directory)
     require_manifest(manifest)
@@ -108,8 +108,8 @@ def verify(
 ) -> dict[str, Verdict]:
     """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one.
 
-    `expected`: what follows from its scenario; without it the record alone is judged. `tables`: frames, links,
-    messages and lines, where they are recorded; None: they are not looked at.
+    `expected`: what follows from its scenario; without it only the record is judged. `tables`: frames, links,
+    messages and lines, where they are recorded; None: they are not checked.
     """
     require_manifest(manifest)
     plan, expected = (expected, None) if isinstance(expected, ProcessPlan) else (None, expected)
@@ -131,7 +131,7 @@ def verify(
 
 
 def _verdicts(run: Evidence) -> dict[str, Verdict]:
-    """Of a whole run of hosts."""
+    """The verdicts on a whole run of hosts."""
     events, counters, promises, quiescent = run.events, run.counters, run.promises, run.quiescent
     restless = not quiescent and _had_time_to_rest(run.manifest)
     contradiction = contradicted(run) or _lines_problem(run)
@@ -163,7 +163,7 @@ def _verdicts(run: Evidence) -> dict[str, Verdict]:
 
 
 def _judge_of_broadcasts(run: Evidence, restless: bool) -> BroadcastJudge:
-    """Who has judged the broadcasts of a run, and what excuses what is missing."""
+    """The judge of the broadcasts of a run, done, and the excuses for what is missing."""
     events, expected, conduct = run.events, run.expected, run.conduct
     judge = _judge(run, is_over=run.quiescent or restless)
     if misconduct := asked_problem(events, expected, run.quiescent) or conduct_problem(events, conduct):
@@ -227,7 +227,7 @@ def _lines_problem(run: Evidence) -> str | None:
 
 
 def _judge(run: Evidence, is_over: bool) -> BroadcastJudge:
-    """Who has judged what is promised; `is_over`: nothing is under way any more, so what is owed is due."""
+    """The judge of what is promised, done; `is_over`: nothing is in transit any more, so what is owed is due."""
     promises, expected = run.promises, run.expected
     asked = {check for check in judged_checks(promises) if check in SAFETY or check == "delivery" and is_over}
     reach = None if expected is None or expected.hosts is None else Reach(run.positions, expected)
@@ -263,11 +263,11 @@ def _had_time_to_rest(manifest: dict[str, Any]) -> bool:
 
 def _why_not_promised(promises: dict[str, Any]) -> str:
     if promises["rest_within_s"] is not None:
-        return f"promised only after {promises['rest_within_s']:.4g} s; a longer drain_s would tell"
+        return f"promised only after {promises['rest_within_s']:.4g} s; a longer drain_s would decide it"
     because = promises.get("no_rest_because") or "no reason is on record"
     if because.endswith(SAYS_NOTHING):
         whose = OWN_KINDS.get(because.removesuffix(SAYS_NOTHING), "this protocol")
-        return f"no violation, since {whose} need not be at rest by any time; a longer drain_s may tell"
+        return f"no violation, since {whose} need not be at rest by any time; a longer drain_s may decide it"
     return f"not promised: {because}"
 
 

@@ -1,9 +1,9 @@
-"""Safety judged while a run goes on: the same judges, told of events as they happen.
+"""Judge safety while a run goes on: the same judges get events as they happen.
 
 Model     creation, duplication, membership, the order promised, and gaps. What a host gave up, and in which order it
-          gave up and asked anew, shows only afterwards: where gaps are allowed a violation is judged anew, from the
-          beginning and by all that is known by now, before it is told. How long a host was surely heard follows from
-          positions of the whole run. Liveness, the length of silences, conservation and the record itself
+          gave up and asked again, shows only afterwards: where gaps are allowed a violation is judged again, from the
+          beginning and by all that is known by now, before it is reported. How long a host was surely heard follows
+          from positions of the whole run. Liveness, the length of silences, conservation and the record itself
           are judged when the run is over, by judge.py
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
@@ -58,13 +58,13 @@ class SafetyJudge:
         self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._asked else None
 
     def admit(self, senders: Sequence[str]) -> None:
-        """There may be others from now on: all is judged anew, and what was told is not told again."""
+        """There may be others from now on: all is judged again, and what was reported is not reported again."""
         if list(senders) != list(self._senders):
             self._senders = list(senders)
             self._begin()
 
     def look(self) -> Found | None:
-        """The first violation among the events since the last look, of a property of which none was told."""
+        """The first violation among the events since the last look, of a property of which none was reported."""
         if not self._asked:
             return None
         found = self._look()

@@ -6,7 +6,7 @@ Model     one mobility model for all; each host draws from its own stream ("mobi
           (`hosts.mobility.class`) is the same, and names nothing
 Units     metres, seconds, integer nanoseconds
 Errors    ScenarioError for a file that cannot be used, for an area too thin to walk in, and for a plug-in's host that
-          walks faster than its scenario says
+          walks faster than its scenario allows
 Source    ours: docs/models/world.md
 """
 

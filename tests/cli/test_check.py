@@ -58,12 +58,12 @@ def test_cells_that_do_not_touch_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["check", "run"])
 def test_a_study_is_no_scenario(command: str, tmp_path: Path) -> None:
     done = mobilenet(command, SCENARIOS / "studies" / "loss.yaml", place=tmp_path)
-    assert "a study, and no scenario; `mobilenet study" in one_line(done, 2)
+    assert "a study, not a scenario; `mobilenet study" in one_line(done, 2)
 
 
 def test_a_scenario_is_no_study(tmp_path: Path) -> None:
     done = mobilenet("study", FIRST, place=tmp_path)
-    assert "a scenario, and no study; `mobilenet run" in one_line(done, 2)
+    assert "a scenario, not a study; `mobilenet run" in one_line(done, 2)
 
 
 def test_a_dry_run_knows_metrics_and_says_what_spark_takes(tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def test_processes_lose_nothing_unless_they_crash() -> None:
     assert [i for i, _ in made.timers()] == [2]
     made.lose(to_p2)  # its sender is gone
     made.deliver(to_p1)  # to nobody
-    with pytest.raises(ValueError, match="not under way"):
+    with pytest.raises(ValueError, match="not in transit"):
         made.deliver(to_p1)
     with pytest.raises(ValueError, match="p1 has crashed"):
         made.suspect(1, 0)

@@ -160,7 +160,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_nothing_happens(
 @pytest.mark.long
 def test_nothing_can_be_done_when_the_active_part_is_over(live: LiveSession) -> None:
     live.play()
-    with pytest.raises(ScenarioError, match="the active part is over at 30 s"):
+    with pytest.raises(ScenarioError, match="the active part ended at 30 s"):
         live.do("crash", host="h1")
     live.rewind(29)
     live.do("crash", host="h1")
@@ -222,7 +222,7 @@ def test_who_stands_at_the_end_stays_there(live: LiveSession) -> None:
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: it is done now"),
+        ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: it takes effect now"),
         ({"do": "crash", "host": "h1", "at_s: 3}, {do: crash, host": "h2"}, "unknown key"),
         ({"do": "crash", "host": "h1", "a: b\nc": 1}, "unknown key"),
         ({"do": "crash", "host": "h1}, {do: crash, host: h2, at_s: 3"}, "host: expected a name"),
@@ -244,7 +244,7 @@ def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
     with pytest.raises(ScenarioError, match=r"limits\.max_events"):
         while not live.is_over:
             live.step("frame")
-    with pytest.raises(ScenarioError, match="the run has ended by an error"):
+    with pytest.raises(ScenarioError, match="the run was ended by an error"):
         live.play()
 
 

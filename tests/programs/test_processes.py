@@ -66,7 +66,7 @@ def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
     if e["ev"] == "broadcast": do("complete", id=[me, 77])"""
     done = played(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
     assert done.verdicts["completion"].answer == "violated"
-    assert re.search(r"is told of p\d:77, which nobody has broadcast", done.verdicts["completion"].explanation)
+    assert re.search(r"is notified of p\d:77, which no process has broadcast", done.verdicts["completion"].explanation)
 
 
 def test_order_is_judged(tmp_path: Path) -> None:

@@ -76,5 +76,5 @@ def test_code_of_a_run_directory_runs_only_when_allowed(tmp_path: Path) -> None:
 
 
 def test_what_is_no_metric_is_still_refused_before_the_run() -> None:
-    with pytest.raises(ValueError, match="is no metric"):
+    with pytest.raises(ValueError, match="is not a metric"):
         own_metric(len, "own.py:len")

@@ -70,7 +70,7 @@ def test_values_remember_the_line_of_their_key() -> None:
         (b"a: 12:30:45", 1, "seconds as one number"),
         (b"a: 1_000", 1, "underscores"),
         (b"a: 0x1F", 1, "decimal"),
-        (b"a: 2020-01-01", 1, "no dates"),
+        (b"a: 2020-01-01", 1, "dates are not supported"),
         (b"a: .nan", 1, "finite"),
         (b"a: NaN", 1, "finite"),
         (b"a: -.INF", 1, "finite"),

@@ -156,7 +156,7 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
             ),
         ),
         ("Host, Station, Memory, Settings", "Host, Station, Memory, int", "settings is not derived from"),
-        ("Host, Station, Memory, Settings", "Host, Station, 3, Settings", "stable is no class"),
+        ("Host, Station, Memory, Settings", "Host, Station, 3, Settings", "stable is not a class"),
         (
             "class Host(BaseHost):",
             "class Host(BaseHost):\n    def join(self): self.port.joined('x', 99)\n",

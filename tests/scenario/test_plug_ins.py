@@ -58,7 +58,7 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("example", "code", "change", "complaint"),
     [
-        ("own_metric/fairness", "def f(run): return 1", "metrics=[own.py:f]", "metrics.0: own.py:f is no metric"),
+        ("own_metric/fairness", "def f(run): return 1", "metrics=[own.py:f]", "metrics.0: own.py:f is not a metric"),
         (
             "own_metric/fairness",
             "from mobilenet.metrics import metric\n@metric('x')\ndef frames(run): return 1",
@@ -98,7 +98,7 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
                 ("None", "walk(ground) gives None, expected something to call"),
                 ("(1, 2)", "walk(ground) gives (1, 2), expected something to call"),
                 ("lambda stream: None", "what walk(ground) returned gives None for a stream, expected legs"),
-                ("lambda stream: [3]", "3 is no Leg"),
+                ("lambda stream: [3]", "3 is not a Leg"),
                 ("lambda stream: [Leg(None, nan, 0.0, 0.0, 0.0)]", "a leg begins at (nan, 0.0), expected two finite"),
                 ("lambda stream: [Leg(None, 'a', 0.0, 0.0, 0.0)]", "a leg begins at ('a', 0.0), expected two finite"),
                 ("lambda stream: [Leg(None, 0.0, 0.0, nan, 0.0)]", "a leg has the velocity (nan, 0.0), expected two"),

@@ -85,7 +85,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         (
             "load: [{duration_s: 20, drain_s: 30}, {duration_s: 25, drain_s: 40}]",
             "load: [1, 2]",
-            "factors.load: no key of a scenario",
+            "factors.load: not a key of a scenario",
         ),
         (
             "{duration_s: 20,",
@@ -111,7 +111,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
             "compare: factor 'seed' is not one of the factors",
         ),
         ("set:", "sett:", "study.yaml:6: sett: unknown key, did you mean 'set'?"),
-        (str(FIRST), "nowhere.yaml", "study.yaml:1: scenario: there is no file"),
+        (str(FIRST), "nowhere.yaml", "study.yaml:1: scenario: file .* not found"),
         ("step: 2}", "step: 1e-300}", "factors.hosts.count.step: more than 1000 levels"),
         ("[1, 2.5]", "[1, 2.5, 1]", "factors.workload.interval_s: level 1 twice"),
         (

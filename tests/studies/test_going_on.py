@@ -163,7 +163,7 @@ def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(spark: Sp
     result = run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, session=spark)
     assert result.done == 2 and len(result.failed) == 2
     for run, failed in zip(("c001-r0001", "c001-r0002"), result.failed, strict=True):
-        assert failed.startswith(f"{run}: the process that ran it ended without a word, 2 times")
+        assert failed.startswith(f"{run}: the process that ran it ended without a message, 2 times")
 
 
 def test_precise_configurations_do_not_pay_for_others(spark: SparkSession, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_from_python(finished: Result, tmp_path: Path) -> None:
         _ = found.comparison
     there = mobilenet.StudyFrames(finished.store.path)
     assert len(there.comparison) == 4 and set(there.planned["state"]) == {"done"} and "16 of 16 runs" in repr(there)
-    with pytest.raises(StudyError, match="no study directory"):
+    with pytest.raises(StudyError, match="not a study directory"):
         mobilenet.StudyFrames(tmp_path)
     with pytest.raises(ScenarioError, match="study:1: scenari: unknown key"):
         mobilenet.study({"scenari": "x.yaml"}, out=tmp_path / "other")

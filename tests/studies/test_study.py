@@ -210,7 +210,7 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
     ):  # fmt: skip
         with pytest.raises(StudyError, match=why), spark_session(master):
             pass
-    with pytest.raises(StudyError, match="no study directory"):
+    with pytest.raises(StudyError, match="not a study directory"):
         compare_study(tmp_path)
     bad_metric = tmp_path / "metric.yaml"
     bad_metric.write_text(study_file.read_text().replace("metrics: [delivery", "metrics: [delviery"))

@@ -181,16 +181,16 @@ def test_wrong_requests(words: tuple[str | Path, ...], said: str, tmp_path: Path
             "{shape: csv, file: sites_lonlat.csv}",
             "walk.csv",
             (
-                "a.yaml:2: stations.layout.file: the stations are in longitude and latitude, the tracks in metres: say"
-                " where (0, 0) lies"
+                "a.yaml:2: stations.layout.file: the stations are in longitude and latitude, the tracks in metres:"
+                " give the place of (0, 0) on Earth"
             ),
         ),
         (
             "{shape: points, points_m: [[0, 0]]}",
             "walk.gpx",
             (
-                "a.yaml:3: hosts.mobility.file: the tracks are in longitude and latitude, the stations in metres: say"
-                " where (0, 0) lies"
+                "a.yaml:3: hosts.mobility.file: the tracks are in longitude and latitude, the stations in metres:"
+                " give the place of (0, 0) on Earth"
             ),
         ),
         ("{shape: csv, file: sites_lonlat.csv}", "walk.gpx", ""),
@@ -231,7 +231,7 @@ def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> Non
     (tmp_path / "tracks.csv").write_text("t,id,x,y\n0,a,0,0\n30,a,40,0\n")
     for sites, said in (
         ("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station is called 'a' too, see line 2"),
-        ("x,y\n1,2\n1,2\n", "sites.csv:3:1: x: a station stands there"),
+        ("x,y\n1,2\n1,2\n", "sites.csv:3:1: x: a station is there"),
     ):
         (tmp_path / "sites.csv").write_text(sites)
         for more in ((), ("--scenario", "own.yaml")):

@@ -133,5 +133,5 @@ def test_it_was_stopped_when_it_ended(stopped: dict[float, Path], tmp_path: Path
     copy = Copy(stopped[6.0], tmp_path / "edited")
     copy.manifest["ended_by_error"] = "stopped by hand at 5 s"
     copy.save()
-    with pytest.raises(RunError, match=r"ended_by_error is 'stopped by hand at 5 s', and [67]\.\d+ s were simulated"):
+    with pytest.raises(RunError, match=r"ended_by_error is 'stopped by hand at 5 s', but [67]\.\d+ s were simulated"):
         verify_run(copy.path)

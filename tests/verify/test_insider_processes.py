@@ -76,7 +76,7 @@ def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> N
 # --- the plan
 
 
-@edit("record", "p3 crashes, and the scenario does not crash it", "reliable mistaken")
+@edit("record", "p3 crashes, but the scenario does not crash it", "reliable mistaken")
 def another_process_crashed(copy: Copy) -> None:
     gone = copy.events.node[copy.first("crash")]
     exchanged = {gone: "p3", "p3": gone}
@@ -86,14 +86,14 @@ def another_process_crashed(copy: Copy) -> None:
     copy.samples.node = [exchanged.get(node, node) for node in copy.samples.node]
 
 
-@edit("record", "and the scenario crashes it at", "reliable mistaken drawn")
+@edit("record", "but the scenario crashes it at", "reliable mistaken drawn")
 def a_crash_moves_to_the_end(copy: Copy) -> None:
     row, times = copy.first("crash"), copy.events.time_ns
     copy.events.insert(len(times), **copy.events.row(row) | {"time_ns": times[-1]})
     copy.remove(row)
 
 
-@edit("record", "recovers, and a crashed process stays down", "reliable bundling")
+@edit("record", "recovers, but a crashed process stays down", "reliable bundling")
 def a_process_recovers(copy: Copy) -> None:
     copy.insert(copy.last("deliver"), node="p1", event="recover")
 
@@ -118,14 +118,14 @@ def broadcasts_later(copy: Copy) -> None:
     copy.events.sort("time_ns")
 
 
-@edit("record", "and the scenario plans 3 broadcasts of it", "disjoint ring")
+@edit("record", "but the scenario plans 3 broadcasts of it", "disjoint ring")
 def one_broadcast_more(copy: Copy) -> None:
     row = copy.last("broadcast", "p0")
     copy.repeat(row, row + 1)
     copy.events.message[row + 1] = "p0:3"
 
 
-@edit("record", "and its next message is p0:2", "disjoint")
+@edit("record", "but its next message is p0:2", "disjoint")
 def a_number_is_left_out(copy: Copy) -> None:
     copy.events.message = ["p0:9" if message == "p0:2" else message for message in copy.events.message]
 
@@ -133,7 +133,7 @@ def a_number_is_left_out(copy: Copy) -> None:
 # --- delays
 
 
-@edit("record", "and the network takes at least", "causal single bundling ring reliable wired disjoint")
+@edit("record", "but the network takes at least", "causal single bundling ring reliable wired disjoint")
 def all_is_delivered_at_once(copy: Copy) -> None:
     sent = {copy.events.message[row]: copy.events.time_ns[row] for row in copy.rows("broadcast")}
     last: dict[str, int] = {}
@@ -144,7 +144,7 @@ def all_is_delivered_at_once(copy: Copy) -> None:
     copy.events.sort("time_ns")
 
 
-@edit("record", "and the network takes at least 0.3", "wired")
+@edit("record", "but the network takes at least 0.3", "wired")
 def one_delivery_leaves_out_a_link(copy: Copy) -> None:
     """From p0 to p3 are three links of 100 ms each."""
     sent = {copy.events.message[row]: copy.events.time_ns[row] for row in copy.rows("broadcast")}
@@ -213,12 +213,12 @@ def suspicions_without_a_detector(copy: Copy) -> None:
     copy.insert(copy.last("deliver"), node="p1", event="suspect", detail='{"process": "p2"}')
 
 
-@edit("conservation", "detector: 0 tests and answers, and the first round has", "reliable bundling mistaken")
+@edit("conservation", "detector: 0 tests and answers, but the first round has", "reliable bundling mistaken")
 def the_detector_counts_nothing(copy: Copy) -> None:
     copy.counters["detector"] = dict.fromkeys(copy.counters["detector"], 0)
 
 
-@edit("conservation", "and the scenario has no failure detector", "causal ring")
+@edit("conservation", "but the scenario has no failure detector", "causal ring")
 def counters_of_a_detector_that_is_not_there(copy: Copy) -> None:
     counted: dict[str, Any] = {"sent": 9, "received": 9, "receiver_down": 0, "in_flight": 0, "never_left": 0}
     copy.counters["detector"] = counted | {"bytes": 9, "last_reception_ns": 1 * SECOND}
@@ -268,18 +268,18 @@ def _only(copy: Copy, kind: str, count: int, size_bytes: int) -> None:
     copy.counters["messages"] |= sums | {"bytes": count * size_bytes, "by_kind": {kind: count}}
 
 
-@edit("conservation", "deliveries at other processes, and all messages carry 10", "drawn mistaken wired")
+@edit("conservation", "deliveries at other processes, but all messages carry 10", "drawn mistaken wired")
 def ten_messages_for_all_deliveries(copy: Copy) -> None:
     _only(copy, "tree", 10, 1 if copy.manifest["protocol"] != "causal_reliable" else 20)
 
 
-@edit("conservation", "deliveries at other processes, and all messages carry 0", "alone bundling")
+@edit("conservation", "deliveries at other processes, but all messages carry 0", "alone bundling")
 def acknowledgements_bring_all(copy: Copy) -> None:
     size_bytes = 20 if "ack_bytes: 20" in (copy.path / "scenario.yaml").read_text() else 1
     _only(copy, "ack", 1000, size_bytes)
 
 
-@edit("conservation", "deliveries at other processes, and 3 messages received", "drawn disjoint")
+@edit("conservation", "deliveries at other processes, but 3 messages received", "drawn disjoint")
 def nearly_nothing_is_received(copy: Copy) -> None:
     messages = copy.counters["messages"]
     messages["receiver_down"] += messages["received"] - 3
@@ -294,13 +294,13 @@ def messages_have_a_thousand_times_the_bytes(copy: Copy) -> None:
         messages["packets_by_bytes_from"] = {str(messages["bytes"] // messages["sent"] // 100 * 100): messages["sent"]}
 
 
-@edit("conservation", "in by_kind, and 24 broadcasts take 168", "alone")
+@edit("conservation", "in by_kind, but 24 broadcasts take 168", "alone")
 def acknowledgements_are_told_as_trees(copy: Copy) -> None:
     kinds = copy.counters["messages"]["by_kind"]
     kinds["tree"] += kinds.pop("ack")
 
 
-@edit("conservation", "prayer in by_kind, and reliable sends tree, delv, ack", "reliable")
+@edit("conservation", "prayer in by_kind, but reliable sends tree, delv, ack", "reliable")
 def a_class_of_another_name(copy: Copy) -> None:
     kinds = copy.counters["messages"]["by_kind"]
     kinds["prayer"] = kinds.pop("ack")
@@ -311,17 +311,17 @@ def all_packets_are_bundled(copy: Copy) -> None:
     copy.counters["messages"] |= {"packets_by_messages": {"10": 24}, "packets_by_bytes_from": {"1000": 7}}
 
 
-@edit("conservation", "bytes, and packets_by_bytes_from has", "causal single")
+@edit("conservation", "bytes, but packets_by_bytes_from has", "causal single")
 def packets_are_of_another_size(copy: Copy) -> None:
     copy.counters["messages"]["packets_by_bytes_from"] = {"9900": copy.counters["messages"]["sent"]}
 
 
-@edit("conservation", "deliveries at other processes, and", "causal single")
+@edit("conservation", "deliveries at other processes, but", "causal single")
 def a_reception_is_left_out(copy: Copy) -> None:
     copy.counters["messages"]["receptions"] -= 1
 
 
-@edit("conservation", "and the network takes at least 2000000000 ns for each", "causal single")
+@edit("conservation", "but the network takes at least 2000000000 ns for each", "causal single")
 def receptions_waited_for_nothing(copy: Copy) -> None:
     copy.counters["messages"]["receptions_waited_ns"] = 0
 
@@ -344,7 +344,7 @@ def the_last_reception_is_after_the_end(copy: Copy) -> None:
 # --- completions
 
 
-@edit("record", "and at_ns is 0, expected", "reliable bundling alone")
+@edit("record", "but at_ns is 0, expected", "reliable bundling alone")
 def a_completion_at_the_beginning(copy: Copy) -> None:
     for row in copy.rows("complete"):
         copy.events.say(row, at_ns=0)
@@ -355,7 +355,7 @@ def a_completion_at_a_truth_value(copy: Copy) -> None:
     copy.events.say(copy.first("complete"), at_ns=True)
 
 
-@edit("record", "by an acknowledgement, and at_ns is", "bundling alone")
+@edit("record", "by an acknowledgement, but at_ns is", "bundling alone")
 def a_completion_at_its_event(copy: Copy) -> None:
     row = copy.first("complete")
     copy.events.say(row, at_ns=copy.events.time_ns[row])
@@ -388,9 +388,9 @@ def completions_are_left_out(copy: Copy) -> None:
     copy.remove(*copy.rows("complete"))
 
 
-@edit("record", "and causal_reliable does not report completion", "mistaken")
-@edit("record", "and causal does not report completion", "causal")
-@edit("record", "and disjoint_paths does not report completion", "disjoint")
+@edit("record", "but causal_reliable does not report completion", "mistaken")
+@edit("record", "but causal does not report completion", "causal")
+@edit("record", "but disjoint_paths does not report completion", "disjoint")
 def a_completion_that_the_protocol_does_not_report(copy: Copy) -> None:
     row = next(row for row in copy.rows("deliver") if copy.events.message[row].startswith("p0:"))
     detail = json.dumps({"at_ns": copy.events.time_ns[row]})
@@ -439,14 +439,14 @@ def only_the_end_is_sampled(copy: Copy) -> None:
 # --- the end
 
 
-@edit("record", "200 t.u. simulated, and the run was at rest at", "bundling stamped wired")
+@edit("record", "200 t.u. simulated, but the run was at rest at", "bundling stamped wired")
 def simulated_longer(copy: Copy) -> None:
     copy.manifest["simulated_s"] = 200.0
     end_ns = max(copy.samples.time_ns)
     copy.samples.time_ns = [200 * SECOND if at == end_ns else at for at in copy.samples.time_ns]
 
 
-@edit("conservation", "bytes, and 16 broadcasts take", "bundling")
+@edit("conservation", "bytes, but 16 broadcasts take", "bundling")
 def an_acknowledgement_is_left_out(copy: Copy) -> None:
     copy.counters["messages"]["bytes"] -= 20
 
@@ -457,7 +457,7 @@ def bundles_carry_nothing(copy: Copy) -> None:
     messages["bytes"] = 20 * (messages["sent"] + messages["never_left"])
 
 
-@edit("record", "and its unacknowledged does not change", "reliable bundling wired")
+@edit("record", "but its unacknowledged does not change", "reliable bundling wired")
 def a_source_learns_earlier_that_its_broadcast_is_complete(copy: Copy) -> None:
     """By a tenth of a time unit, and the reception is as much earlier."""
     for row in copy.rows("complete"):

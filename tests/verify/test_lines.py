@@ -194,12 +194,12 @@ def frames_that_no_program_asked_for(copy: Copy) -> None:
         replaced(copy, "do", action, do="log", text="")
 
 
-@edit("frames are told of", "flood")
+@edit("frames are reported to nodes", "flood")
 def frames_that_no_program_was_told_of(copy: Copy) -> None:
     replaced(copy, "ev", "receive", ev="timer", name="tick")
 
 
-@edit("messages from other stations are told of", "flood")
+@edit("messages from other stations are reported to stations", "flood")
 def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
     replaced(copy, "ev", "wire", ev="timer", name="tick")
 
@@ -247,7 +247,7 @@ def a_timer_that_was_due_is_not_told(copy: Copy) -> None:
     one_action_more(copy, TOCK, [json.loads(line).get("do") for line in copy.lines.line].index("done"))
 
 
-@edit("is never told of timer tock", "flood nodes")
+@edit("is never notified of timer tock", "flood nodes")
 def the_last_timer_is_not_told(copy: Copy) -> None:
     one_action_more(copy, TOCK)
 
@@ -278,40 +278,40 @@ def a_host_that_is_not_there_expired(copy: Copy) -> None:
     one_action_more(copy, '{"do": "expired", "host": 99}')
 
 
-@edit("to leave, and it is out", "reports")
+@edit("to leave, but it is out", "reports")
 def a_host_that_is_not_a_member_is_asked_to_leave(copy: Copy) -> None:
     changed(copy, "ev", "join", ev="leave")
 
 
-@edit("and it asked for no such frame", "flood nodes")
+@edit("but it asked for no such frame", "flood nodes")
 def a_program_is_told_of_a_frame_without_a_tag(copy: Copy) -> None:
     row, told = next(lines_with(copy, "ev", "receive"))
     copy.lines.line[row] = json.dumps({"ev": "sent", "t": told["t"], "tag": 5})
 
 
-@edit("has not settled, and the run is at rest", "flood")
+@edit("has not settled, but the run is at rest", "flood")
 def a_station_had_not_settled_at_last(copy: Copy) -> None:
     one_action_more(copy, '{"do": "settled", "value": false}')
 
 
-@edit("and samples have", "reports")
+@edit("but samples have", "reports")
 def a_buffer_was_not_empty_at_last(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "kept", "size": 55}')
 
 
-@edit("and samples have None", "flood")
+@edit("but samples have None", "flood")
 def a_buffer_was_never_sampled(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "held", "size": 55}')
 
 
-@edit("all stations say at last that they do not serve h0", "reports")
+@edit("all stations report at last that they do not serve h0", "reports")
 def no_station_serves_a_member(copy: Copy) -> None:
     for station in ("s0", "s1", "s2"):
         place = max(row for row, node in enumerate(copy.lines.node) if node == station)
         one_action_more(copy, '{"do": "serves", "host": 0, "value": false}', place)
 
 
-@edit("1 frames are told to be dropped", "flood")
+@edit("1 frames are reported as dropped", "flood")
 def a_frame_was_dropped_that_is_not_counted(copy: Copy) -> None:
     """Each frame has a tag, and a timer becomes the news of one."""
     for action in ("send", "broadcast"):
@@ -418,14 +418,14 @@ def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
     raise AssertionError("all are the same")
 
 
-@edit("its sender has not said that by then", "told")
+@edit("its sender has not sent that by then", "told")
 def a_frame_has_words_of_nobody(copy: Copy) -> None:
     table = copy.messages
     row = [row for row in table.where(fate="random") if "have" in table.detail[row]][3]
     table.say(row, says=[*table.said(row)["says"], [99, 99]])
 
 
-@edit("and its words make it", "told")
+@edit("but its words make it", "told")
 def a_class_of_another_name(copy: Copy) -> None:
     for table in (copy.messages, copy.frames):
         table.kind = ["heard" if kind == "told" else kind for kind in table.kind]

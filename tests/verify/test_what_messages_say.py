@@ -124,7 +124,7 @@ def hosts_hold_nothing_back(copy: Copy) -> None:
             copy.samples.value[row] = 0.0
 
 
-@edit("and nothing arrives there", "disk power")
+@edit("but nothing arrives there", "disk power")
 def a_host_holds_something_early(copy: Copy) -> None:
     rows = [row for host in range(6) for row in copy.samples.where(node=f"h{host}", quantity="rbuffer")]
     row = next(row for row in rows if copy.samples.value[row] == 1 and copy.samples.time_ns[row] > 3_000_000_000)
@@ -135,7 +135,7 @@ def a_host_holds_something_early(copy: Copy) -> None:
 # --- acknowledgements
 
 
-@edit("it was told that they got through", "disk power vcube")
+@edit("were acknowledged to it", "disk power vcube")
 def stations_acknowledge_nothing(copy: Copy) -> None:
     for row in of_kind(copy, "AckC"):
         copy.messages.say(row, seq_h=dict.fromkeys(copy.messages.said(row)["seq_h"], 0))
@@ -167,7 +167,7 @@ def an_acknowledgement_takes_back(copy: Copy) -> None:
         copy.messages.say(other, seq_h=dict.fromkeys(copy.messages.said(other)["seq_h"], 0))
 
 
-@edit("it was told that they got through", "disk power vcube")
+@edit("were acknowledged to it", "disk power vcube")
 def an_sbuffer_shrinks_later(copy: Copy) -> None:
     samples = copy.samples
     rows = samples.where(node="h0", quantity="sbuffer")
@@ -264,14 +264,14 @@ def on_wires(copy: Copy, kind: str) -> list[int]:
     return of_kind(copy, kind, medium="wired")
 
 
-@edit("and its host was given none such", "disk power vcube")
+@edit("but its host was given none such", "disk power vcube")
 def a_cookie_of_nobody(copy: Copy) -> None:
     for row in of_kind(copy, "Join"):
         if "cookie" in copy.messages.said(row):
             copy.messages.add(row, cookie=50)
 
 
-@edit("was given to somebody else", "disk power vcube")
+@edit("was given to another host", "disk power vcube")
 def all_cookies_are_one(copy: Copy) -> None:
     for row in of_kind(copy, "Join", "Chal"):
         if "cookie" in copy.messages.said(row):
@@ -296,7 +296,7 @@ def a_station_says_that_it_gave_up_early(copy: Copy) -> None:
         copy.messages.say(row, expired=True)
 
 
-@edit("and its station was told", "disk fast")
+@edit("but its station received", "disk fast")
 def a_station_is_told_of_other_numbers(copy: Copy) -> None:
     for row in on_wires(copy, "Rsp1"):
         copy.messages.say(row, seq_h=max(0, copy.messages.said(row)["seq_h"] - 5))

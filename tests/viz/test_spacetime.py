@@ -145,13 +145,13 @@ def test_a_scenario_that_was_edited_is_not_replayed(plain: mobilenet.Run) -> Non
         ("handoff:999", None, r"there are \d+ handoffs in this run, counted from 1"),
         ("handoff", None, "no such handoff"),
         ("crash:1", None, r"none in this run; expected message:h\d:0 or seconds with a host, as in --around 1.5"),
-        ("message:h1:99", None, r"no such message; expected message:h\d:0 or seconds"),
+        ("message:h1:99", None, r"unknown message; expected message:h\d:0 or seconds"),
         ("message:h1:99", "h2", r"expected message:h2:0 or seconds with a host, as in --around 1.5 --host h2"),
         ("5", None, "as in --host h0"),
         ("900", "h1", "lasts from 0"),
         ("nan", "h1", "expected handoff:N"),
         ("soon", "h1", "expected handoff:N"),
-        ("handoff:1", "h77", "no host 'h77' in this run; hosts are h0, h1, h2, h3"),
+        ("handoff:1", "h77", "host 'h77' is not in this run; hosts are h0, h1, h2, h3"),
     ],
 )
 def test_what_is_not_there(plain: mobilenet.Run, around: str, host: str | None, message: str) -> None:

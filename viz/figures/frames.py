@@ -1,4 +1,4 @@
-"""Who receives a frame, by distance. For runs that recorded their frames.
+"""Reception of frames, by distance. For runs that recorded their frames.
 
 Model     a pair is a frame and a node that is there when it begins, other than its sender, at the distance they have
           then; places between two recorded ones lie on a straight line. So both radio models have one measure. A frame

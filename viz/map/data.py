@@ -2,7 +2,7 @@
 
 Model     Complete: places (rounded to a centimetre), handoffs and all other events but broadcasts and deliveries.
           Messages: see messages.py. Buffers: the largest value in each bin of time, as many bins as VALUES allow
-Units     centimetres in tracks, nanoseconds for moments, else as the names say
+Units     centimetres in tracks, nanoseconds for moments, else as the names show
 Shapes    tracks: hosts one after the other; host i has tracks.count[i] places, at the consecutive moments of
           `moments_ns` from tracks.first[i] on (or, with tracks.moment, at those); x_cm, y_cm of the first place, then
           differences

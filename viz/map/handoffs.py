@@ -3,7 +3,7 @@
 Model     A handoff lasts from handoff_start to the handoff_end of the same session; a session that is opened before
           supersedes it. It comes from the station of the last confirmed session. Its interruption lasts from the last
           delivery before it began to the first one after it ended, as in metrics.json
-Units     nanoseconds; seconds as the names say; -1 where there is none
+Units     nanoseconds; seconds as the names show; -1 for none
 Errors    none: what does not fit is left out, the verifier reports why
 Source    mobilenet/metrics.py; ours: docs/guide/maps.md
 """

@@ -1,6 +1,6 @@
 """Broadcasts, their deliveries and what each of them has to wait for, as columns.
 
-Model     happened-before from the events alone: the immediate predecessors of a message are its sender's frontier
+Model     happened-before, only from the events: the immediate predecessors of a message are its sender's frontier
           when it broadcast, that is what it had broadcast or delivered and what nothing else in there follows from. A
           host that delivers m has all of m's predecessors (causal order), so they leave its frontier when m enters.
           Where a run has more than DELIVERIES deliveries, the page holds those of a sample: every k-th message, and the

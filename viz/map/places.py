@@ -27,7 +27,7 @@ MOST_ACROSS = 240
 
 
 def places(run: Record, frames_in: Path) -> dict[str, Any]:
-    """Both grids; `losses` is null where there are no frames in their folder."""
+    """Both grids; `losses` is null without frames in their folder."""
     grid = _Grid(run)
     return {
         "x_m": grid.x_m,

@@ -108,7 +108,7 @@ class Record:
 def record(folder: Path, hosts_there: int = 0) -> Record:
     """Open a run directory. `hosts_there`: the least number of hosts."""
     manifest = read_manifest(folder)
-    kind_of(manifest).require_hosts(folder, "it has no places, so there is no map; `mobilenet show` has its numbers")
+    kind_of(manifest).require_hosts(folder, "it has no places to show on a map; `mobilenet show` has its numbers")
     stations_m, range_m = _stations(folder, manifest)
     events, positions = (
         read_table(folder, "events"),

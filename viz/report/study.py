@@ -116,8 +116,8 @@ def _worlds(directory: Path) -> str:
     try:
         scenario = load_scenario(directory / "configurations" / "c000" / "scenario.yaml")
     except ScenarioError:
-        return "each with a seed of its own"
-    return SAME_MOVEMENT if has_one_movement(scenario) else "each with a world of its own"
+        return "each with its own seed"
+    return SAME_MOVEMENT if has_one_movement(scenario) else "each with its own world"
 
 
 def _uses_code(scenario: Path) -> bool:

@@ -191,7 +191,7 @@ class WirelessParameters(Parameters):
 
     @property
     def detection_m(self) -> float | None:
-        """None: nodes send without listening."""
+        """How far a frame is sensed; None: nodes send without listening."""
         return None if self.mac == "acking" else self.detection_range_m or self.range_m
 
     @property

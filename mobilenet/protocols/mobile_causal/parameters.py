@@ -1,6 +1,6 @@
 """The numbers of the mobile causal broadcast: timers, windows and the optional expiry.
 
-Units     seconds and messages, as the names say
+Units     seconds and messages, as the names show
 Errors    pydantic.ValidationError at construction only: unknown key, wrong type, out of range, not finite
 Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile
           networks (2020), section V; "ours" is docs/protocols/mobile-causal.md

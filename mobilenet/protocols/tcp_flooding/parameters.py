@@ -1,6 +1,6 @@
 """The numbers of TCP flooding; those of TCP itself are separate groups.
 
-Units     seconds and milliseconds, as the names say
+Units     seconds and milliseconds, as the names show
 Errors    pydantic.ValidationError at construction only
 Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks
           (2020), section V.A; "ours" is docs/protocols/tcp-flooding.md

@@ -104,7 +104,7 @@ class Station:
 
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
         """At the first reception on all outgoing links, at once; later copies are dropped."""
-        if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin: the highest tells)
+        if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin: the highest decides)
             return
         self._received[m.origin] = m.seq  # PC deliver
         self._backbone.flood(m, None if self._p.echo else neighbour)  # PC forward

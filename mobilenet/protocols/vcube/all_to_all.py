@@ -1,7 +1,7 @@
 """All-RB: reliable broadcast without trees. The source sends to all, and all acknowledge.
 
 Source      Jeanneau, Rodrigues, Arantes, Duarte (JBCS 2017), "Experimental evaluation": the one-to-all strategy that
-            VCube-RB is compared with. There is no pseudo-code; the rules are read from the prose
+            VCube-RB is compared with. The paper has no pseudo-code; the rules are read from the prose
 Names       last, correct as in VCube-RB; owed: m -> processes that have not acknowledged it
 Assumes     as VCube-RB
 Promises    as VCube-RB

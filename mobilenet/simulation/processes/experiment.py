@@ -245,7 +245,7 @@ class Experiment:
         return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, facts)
 
     def _own_clock(self) -> Sequence[str]:
-        """End the programs; where a delivery is missing, return those that act by a clock of their own."""
+        """End the programs; where a delivery is missing, return those that act by their own clock."""
         if self._cast is None:
             return ()
         up = [process.name for process in self.processes if process.up]

@@ -84,7 +84,7 @@ def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) 
             if all(other.wireless.model_dump() != known.wireless.model_dump() for known in found):
                 found.append(other)
     if len(found) < 2:
-        raise ScenarioError(f"radios: only {own}, nothing to hold it against; expected more of {', '.join(RADIOS)}")
+        raise ScenarioError(f"radios: only {own}, nothing to compare it with; expected more of {', '.join(RADIOS)}")
     return found
 
 
@@ -93,7 +93,7 @@ def _require_known(name: str, own: str) -> None:
     if name not in known:
         close = get_close_matches(name, known, 1)
         meant = f", did you mean {close[0]!r}?" if close else ""
-        raise ScenarioError(f"there is no radio {name!r}{meant}; there are: {', '.join(known)}")
+        raise ScenarioError(f"unknown radio {name!r}{meant}; the radios are: {', '.join(known)}")
 
 
 def _disk(scenario: Scenario, name: str) -> Radio:

@@ -57,7 +57,7 @@ def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_cod
     """Try every configuration of every radio on the scenario; run none."""
     study = Study.load(file)
     if study.compare is None:
-        raise ScenarioError(f"{file}: the study compares nothing, so nothing can come out otherwise; add `compare:`")
+        raise ScenarioError(f"{file}: the study compares nothing; add `compare:`")
     scenario = study.base()
     if not isinstance(scenario, Scenario):
         raise study.problem(("scenario",), f"{study.scenario}: processes have no radio")

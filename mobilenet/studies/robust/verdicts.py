@@ -6,7 +6,7 @@ Model     the effect of a level against the baseline in a metric, paired by repl
               survives        significant, and in the same direction, on all radios
               flips           significant in the other direction on some; `flips_under` names them
               inconclusive    not significant on some, or without a mean there; `inconclusive_under` names them
-              no claim        there is no significant effect on the first radio
+              no claim        no significant effect on the first radio
 Units     those of the metrics; ratios have none
 Errors    none
 Source    ours: docs/guide/robust.md
@@ -26,7 +26,7 @@ NO_MEAN = ("unstable", "no data")
 
 @dataclass(slots=True)
 class Effect:
-    """The effect on one radio. `direction`: 1 or -1 where it is significant, else 0; `lack`: why there is no result."""
+    """The effect on one radio. `direction`: 1 or -1 where it is significant, else 0; `lack`: why it has no result."""
 
     radio: str
     result: Comparison | None

@@ -1,15 +1,15 @@
-"""Whether what stations acknowledge fits to what they received, and to what hosts keep.
+"""Check that stations acknowledge what they received, and that hosts keep the rest.
 
 Checks    a station acknowledges no more of a host's messages than stations have received of it, and never fewer than
           it has before
-          what a host is told that got through leaves its sbuffer then, and nothing else leaves it
+          a message acknowledged to a host leaves its sbuffer then, and nothing else leaves it
           a host acknowledges in a session no less than before
           a host sends no copy of a message of which it knew that it got through, before it made something that it has
           sent before the copy
           a join names as the first message that may come the next one of its host
 Model     AckC of any station and the InitAck that confirms a session make a host forget messages; a Reset makes it
-          forget all, and from then on its sbuffer is not looked at. Frames of a node leave in the order in which they
-          were made, and a message is made after what it tells of. The record cuts long lists off: where an AckC is
+          forget all, and from then on its sbuffer is not checked. Frames of a node leave in the order in which they
+          were made, and a message is made after what it reports. The record cuts long lists off: where an AckC is
           cut, anything may have been acknowledged
 Units     integer nanoseconds; messages
 Shapes    over what one host sent or received
@@ -94,7 +94,7 @@ class _Record:
         hops, stations = self._hops, self._nodes.stations
         rows = self._of("AckC", "InitAck")
         is_for_all = self._kinds.among(("AckC",))[rows].tolist()
-        begins = np.ones(len(rows), bool)  # rows of one frame stand together
+        begins = np.ones(len(rows), bool)  # rows of one frame are together
         begins[1:] = (np.diff(hops.send_ns[rows]) != 0) | (np.diff(hops.sender[rows]) != 0)
         columns = (hops.receiver[rows].tolist(), hops.send_ns[rows].tolist(), hops.receive_ns[rows].tolist())
         heard = hops.is_received[rows].tolist()
@@ -125,7 +125,7 @@ class _Record:
         last: dict[int, int] = {}
         for (_, count, row), limit in zip(said, due, strict=True):
             station = int(hops.sender[row])
-            what = f"{hops.words(row)}: it acknowledges {count} messages of {self._nodes.name(host)}, and"
+            what = f"{hops.words(row)}: it acknowledges {count} messages of {self._nodes.name(host)}, but"
             if count > limit:
                 yield f"{what} stations have received {limit} by then"
             if count < last.get(station, 0):
@@ -141,7 +141,7 @@ class _Record:
             told = whole(self._hops.said(row), "first_seq")
             least, most = (int(np.searchsorted(broadcast_ns, at_ns, side)) for side in ("left", "right"))
             if told is None or not least <= told <= most:
-                yield f"{self._hops.words(row)}: first_seq is {told}, and its host has broadcast {most} messages"
+                yield f"{self._hops.words(row)}: first_seq is {told}, but its host has broadcast {most} messages"
 
     def _size_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
         """Yield sizes of a host's sbuffer that acknowledgements contradict."""
@@ -159,7 +159,7 @@ class _Record:
             yield (
                 f"samples: the sbuffer of {name} holds {kept[at]:g} messages at {times[at] / SECOND:.6f} s, expected"
                 f" {f'{most[at]}' if least[at] == most[at] else f'{least[at]} to {most[at]}'}: {sent[at]} were"
-                f" broadcast, and of {sent[at] - most[at]} it was told that they got through"
+                f" broadcast, and {sent[at] - most[at]} were acknowledged to it"
             )
 
     def _copy_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
@@ -177,20 +177,20 @@ class _Record:
         if (at := first(is_copy & (numbers < through))) is not None:
             row = int(rows[at])
             yield (
-                f"{hops.words(row)}: a copy of {hops.table['message'][row]}, and its host knew by"
+                f"{hops.words(row)}: a copy of {hops.table['message'][row]}, but its host knew by"
                 f" {made_ns[at] / SECOND:.6f} s that its first {through[at]} messages had got through; it has sent"
                 " since what it made then"
             )
 
     def _position_problems(self) -> Iterator[str]:
-        """Yield acknowledgements of hosts that say less than those before."""
+        """Yield acknowledgements of hosts that confirm less than those before."""
         rows = self._of("AckH")
         numbers = self._hops.table.picked("session", rows)
         last: dict[tuple[int, int], int] = {}
         for row, host, number in zip(rows.tolist(), self._hops.sender[rows].tolist(), numbers, strict=True):
             told, before = whole(self._hops.said(row), "nxt") or 0, last.get((host, number), -NEVER)
             if told < before:
-                yield f"{self._hops.words(row)}: the next position is {told}, and it was {before} before"
+                yield f"{self._hops.words(row)}: the next position is {told}, but it was {before} before"
             last[host, number] = told
 
 

@@ -74,7 +74,7 @@ def arrivals_problem(
 
 
 class _Kept:
-    """The sbuffer of a station: the latest messages, so many of them."""
+    """The sbuffer of a station: the given number of latest messages."""
 
     def __init__(self, samples: Table, name: str, order: np.ndarray) -> None:
         self._name = name
@@ -106,7 +106,7 @@ def _number_problems(hops: Hops, station: int, arrivals: Arrivals) -> Iterator[s
     if (at := first((numbers < least) | (numbers > most))) is not None:
         row = int(rows[at])
         yield (
-            f"{hops.words(row)}: number {numbers[at]} in the cell, and {hops.table['message'][row]} comes in there as"
+            f"{hops.words(row)}: number {numbers[at]} in the cell, but {hops.table['message'][row]} comes in there as"
             f" number {least[at] if at_ns[at] < NEVER else 'none'}"
         )
 
@@ -152,7 +152,7 @@ def _owed_problems(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, 
         if (at := first(own.oldest[since:until] > most)) is not None:
             yield (
                 f"samples: the sbuffer of {nodes.name(session.station)} begins with number"
-                f" {own.oldest[since + at]} at {times[at] / SECOND:.6f} s, and {nodes.name(host)} has acknowledged"
+                f" {own.oldest[since + at]} at {times[at] / SECOND:.6f} s, but {nodes.name(host)} has acknowledged"
                 f" what comes before number {most[at]} in session {number}"
             )
 

@@ -1,7 +1,7 @@
-"""Whether each message of the mobile broadcast has the cause that it needs.
+"""Check that each message of the mobile broadcast has the cause that it needs.
 
 Checks    an application message is on its way only after its broadcast, and is named wherever it is
-          hosts send their own messages, and speak of themselves; what is for one host speaks of that host
+          hosts send their own messages, and about themselves; what is for one host is about that host
           over a tree of wires, a station passes on what has come up to it from its host, or over a wire; it sends for
           recovery what it was sent for recovery
           a station answers a host, asks and answers other stations only after what it answers has arrived there
@@ -68,9 +68,9 @@ def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
     broadcasts = _broadcasts(events)
     since_ns = names.mapped([broadcasts.get(name, NEVER) for name in names.words], 0).astype(np.int64)
     if (row := first(hops.send_ns < since_ns)) is not None:
-        yield f"{hops.words(row)}: {names.words[names.codes[row]]} is on its way, and was not broadcast before"
+        yield f"{hops.words(row)}: {names.words[names.codes[row]]} is on its way, but was not broadcast before"
     if (row := first(kinds.among(NAMED) & (names.codes < 0))) is not None:
-        yield f"{hops.words(row)}: no name, and it is an application message"
+        yield f"{hops.words(row)}: no name, but it is an application message"
     owners = names.mapped([nodes.index(name.partition(":")[0]) for name in names.words], -1).astype(np.int64)
     about = nodes.indices(hosts)
     from_host, for_one = hops.sender >= nodes.stations, ~hops.is_wired & ~kinds.among(FOR_ALL)
@@ -80,7 +80,7 @@ def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
         (for_one & ~from_host & (about != hops.receiver), "it speaks of another host"),
     ):
         if (row := first(wrong)) is not None:
-            yield f"{hops.words(row)}: the host is {hops.table['host'][row]}, and {what}"
+            yield f"{hops.words(row)}: the host is {hops.table['host'][row]}, but {what}"
 
 
 def _answer_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _answer_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
         if (at := first(hops.send_ns[sent] < early_ns)) is not None:
             row = int(sent[at])
             host, station = hops.table["host"][row], nodes.name(int(hops.sender[row]))
-            yield f"{hops.words(row)}: {kind}, and {station} has received no {' or '.join(causes)} of {host} before"
+            yield f"{hops.words(row)}: {kind}, but {station} has received no {' or '.join(causes)} of {host} before"
 
 
 def _relay_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _relay_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
 
 
 def _lists(hops: Hops, *kinds: str) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Of each row of these kinds what its lists name, and what is recovered by it."""
+    """For each row of these kinds, what its lists name, and what is recovered by it."""
     details = hops.table.coded("detail")
     for row in hops.table.coded("kind").rows(*kinds).tolist():
         told = json.loads(details.words[details.codes[row]]) if details.codes[row] >= 0 else {}
@@ -125,7 +125,7 @@ def _list_problems(events: Table, hops: Hops) -> Iterator[str]:
     for row, names, _ in _lists(hops, "Rsp1", "Req2", "Rsp2"):
         for name in names:
             if hops.send_ns[row] < broadcasts.get(name, NEVER):
-                yield f"{hops.words(row)}: {name} is in a list, and was not broadcast before"
+                yield f"{hops.words(row)}: {name} is in a list, but was not broadcast before"
 
 
 def _recovery_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
@@ -187,4 +187,4 @@ def _earliest(keys: np.ndarray, times_ns: np.ndarray, wanted: np.ndarray) -> np.
 
 def _uncaused(hops: Hops, nodes: Nodes, row: int) -> str:
     name, station = hops.table["message"][row], nodes.name(int(hops.sender[row]))
-    return f"{hops.words(row)}: {name} is sent on, and nothing has brought it to {station} before"
+    return f"{hops.words(row)}: {name} is sent on, but nothing has brought it to {station} before"

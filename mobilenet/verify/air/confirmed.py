@@ -1,6 +1,6 @@
-"""The sessions of hosts of the mobile broadcast, as the InitAck tells them that confirmed them.
+"""The sessions of hosts of the mobile broadcast, as given by the InitAck that confirmed them.
 
-Model     a session is confirmed by an InitAck that its host has just received. It tells from which position on the
+Model     a session is confirmed by an InitAck that its host has just received. It has the position from which the
           host delivers, where the stream of the cell begins, and which numbers of it the host skips. The record cuts
           long lists off
 Units     integer nanoseconds
@@ -33,14 +33,14 @@ class Session(NamedTuple):
     start: int  # the position from which the host goes on
     base: int  # where the stream of the cell begins; recovery messages come before
     skip: list[int] | None  # numbers that the host skips; None: the record cuts them off
-    seq_h: int  # of so many of its messages the host is told that they got through
+    seq_h: int  # the number of its messages that are acknowledged to the host
 
 
 Sessions = Mapping[tuple[int, int], Session]  # by host (an index of a node) and number
 
 
 def sessions_of(events: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> Sessions:
-    """Return all sessions that were confirmed; `delay_ns`: what arrived is handled so much later at most."""
+    """Return all sessions that were confirmed; `delay_ns`: the most by which arrivals are handled later."""
     answers: dict[tuple[int, int], list[tuple[int, int, dict[str, Any]]]] = {}
     rows = np.flatnonzero(hops.table.coded("kind").among(("InitAck",)) & hops.is_received & ~hops.is_wired)
     numbers, arrived_ns = hops.table.picked("session", rows), hops.receive_ns[rows].tolist()
@@ -60,7 +60,7 @@ def sessions_of(events: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> Sessi
 
 
 def whole(said: Mapping[str, Any], name: str) -> int | None:
-    """Return a number that a message says; None if it says none."""
+    """Return a number in a message; None if it has none."""
     value = said.get(name)
     return value if type(value) is int and abs(value) < 1 << 40 else None
 

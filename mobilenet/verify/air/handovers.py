@@ -1,15 +1,15 @@
-"""Whether the messages by which a host joins, or moves between stations of a tree, carry on what came before them.
+"""Check that messages by which a host joins, or moves between stations of a tree, continue what came before them.
 
 Checks    the cookie of a join is one that its host was given in that session
           a station gives each cookie to one host in one session. Where no host is forgotten, it confirms a session in
           one way until the host has acknowledged something in it
           a host asks for one session with one position and one session before it, and its station asks the others with
           the same, in its own name
-          a station tells of a gap, or says that it gave the host up, only after some station has done so
+          a station announces a gap, or that it gave the host up, only after some station has given it up
           of what a station lists as not delivered, in the order in which it came in, the new one wants some, in that
           order; it is sent just that, and what came in at the old station meanwhile
-          the first InitAck of the new station has the gap and the numbers that it was told
-Model     a list that the record cuts off may go on in any way. What was recovered for a host before stands first in
+          the first InitAck of the new station has the gap and the numbers that it received
+Model     a list that the record cuts off may go on in any way. What was recovered for a host before comes first in
           the list of what it has not delivered, in any order
 Units     integer nanoseconds
 Errors    none
@@ -96,18 +96,18 @@ def _cookie_problem(hops: Hops, groups: dict[About, ByKind]) -> str | None:
         for said in group.get("Chal", ()):
             cookie = said.detail.get("cookie")
             if given.setdefault((said.sender, cookie), about) != about:
-                return f"{hops.words(said.row)}: the cookie {cookie} was given to somebody else, or in another session"
+                return f"{hops.words(said.row)}: the cookie {cookie} was given to another host, or in another session"
     return None
 
 
 def _same_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
-    """Yield InitAck that confirm the session in another way than before, to a host that has said nothing in it."""
+    """Yield InitAck that confirm the session in another way than before, to a host that has sent nothing in it."""
     since_ns = min((ack.send_ns for ack in group.get("AckH", ())), default=NEVER)
     told: dict[int, dict[str, Any]] = {}
     for answer in group.get("InitAck", ()):
         due = told.setdefault(answer.sender, answer.detail)
         if answer.send_ns < since_ns and any(answer.detail.get(name) != due.get(name) for name in CONFIRMED):
-            yield answer, f"it says {answer.detail}, and before it said {due}"
+            yield answer, f"it has {answer.detail}, but before it had {due}"
 
 
 def _list(said: _Said, name: str) -> list[str]:
@@ -124,25 +124,25 @@ def _request_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         cookie = join.detail.get("cookie")
         given = [c for c in group.get("Chal", ()) if c.is_received and c.receive_ns <= join.send_ns]
         if cookie is not None and all(c.detail.get("cookie") != cookie for c in given):
-            yield join, f"the cookie is {cookie}, and its host was given none such in this session"
+            yield join, f"the cookie is {cookie}, but its host was given none such in this session"
     inits = group.get("Init", [])
     told = [(init.receiver, init.detail.get("lc"), init.detail.get("nxt")) for init in inits]
     for init, one in zip(inits, told, strict=True):
         if one != told[0]:
-            yield init, f"it asks for the session as {init.detail}, and before as {inits[0].detail}"
+            yield init, f"it asks for the session as {init.detail}, but before as {inits[0].detail}"
     joins = {(join.receiver, -1, 0) for join in group.get("Join", ())}
     for request in group.get("Req1", ()):
         detail = request.detail
         due = joins if detail.get("join") is True else set(told)
         if (detail.get("source"), detail.get("lc"), detail.get("nxt")) not in due:
-            yield request, f"it says {detail}, and no host asks that station for such a session"
+            yield request, f"it has {detail}, but no host asks that station for such a session"
 
 
 def _gap_problems(group: ByKind, given_up_ns: int) -> Iterator[tuple[_Said, str]]:
     for said in (*group.get("Rsp1", ()), *group.get("InitAck", ())):
         for name in ("gap", "expired"):
             if said.detail.get(name) is True and said.send_ns < given_up_ns:
-                yield said, f"{name} is true, and no station has given the host up before"
+                yield said, f"{name} is true, but no station has given the host up before"
 
 
 def _is_part(some: Iterable[str], every: Iterable[str]) -> bool:
@@ -156,12 +156,12 @@ def _list_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         wanted = _list(request, "wanted")
         offers = [_list(one, "undelivered") for one in _before(group, "Rsp1", request)]
         if not any(not _is_whole(offer) or _is_part(wanted, offer) for offer in offers):
-            yield request, f"it wants {_words(wanted)}, and no Rsp1 has offered that in this order"
+            yield request, f"it wants {_words(wanted)}, but no Rsp1 has offered that in this order"
     for answer in group.get("Rsp2", ()):
         bodies = _list(answer, "bodies")
         asked = [_list(one, "wanted") for one in _before(group, "Req2", answer)]
         if bodies not in asked:
-            yield answer, f"it brings {_words(bodies)}, and no Req2 has asked for just that"
+            yield answer, f"it brings {_words(bodies)}, but no Req2 has asked for just that"
 
 
 def _before(group: ByKind, kind: str, said: _Said) -> list[_Said]:
@@ -206,7 +206,7 @@ def _answer_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         told.add(answer.sender)
         due = [(one.detail.get("seq_h"), one.detail.get("gap")) for one in offers]
         if (answer.detail.get("seq_h"), answer.detail.get("gap")) not in due:
-            yield answer, f"it says {answer.detail}, and its station was told {offers[-1].detail}"
+            yield answer, f"it has {answer.detail}, but its station received {offers[-1].detail}"
 
 
 def _words(names: Sequence[str]) -> str:

@@ -1,10 +1,10 @@
-"""Whether hosts and stations heard what the events say that they heard.
+"""Check that hosts and stations received what the events require.
 
 Checks    where hosts act only on frames: a host joins, ends a handoff, has a gap or delivers when it has just received
           a message of the station that the event names, which was for it, and of a kind that can be the cause
           over TCP it has received data of a station
           there a station has received something of a host, which was for it, since a message was broadcast that
-          somebody delivers, and since a handoff began that ends with that station
+          a host delivers, and since a handoff began that ends with that station
           a message of another host is delivered after a message with its name was received
           a station gives a host up after as long a silence as the rows show
 Model     what is handed up is handed up when the last receiver of the frame has it, at most one propagation delay after
@@ -119,7 +119,7 @@ def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str |
         return None
     row = min(wrong)
     node, of, kinds = events["node"][row], events["station"][row], " or ".join(ACTS[event])
-    return f"{_event(events, row)}: {node}: {event} with {of}, and {node} receives no {kinds} of {of} then"
+    return f"{_event(events, row)}: {node}: {event} with {of}, but {node} receives no {kinds} of {of} then"
 
 
 def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
@@ -143,7 +143,7 @@ def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
             times[node] = np.sort(np.concatenate(heard_ns))
         last = int(np.searchsorted(times[node], now_ns, "right")) - 1
         if last < 0 or times[node][last] < now_ns - heard.delay_ns:
-            return f"{_event(events, row)}: {node}: {event}, and {node} receives no {DATA[0]} of a station then"
+            return f"{_event(events, row)}: {node}: {event}, but {node} receives no {DATA[0]} of a station then"
     return None
 
 
@@ -162,7 +162,7 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         if (at := first((due_ns < NEVER) & (reached_ns > due_ns))) is not None:
             row = int(own[at])
             what = f"{events['node'][row]} broadcasts {events['message'][row]}"
-            return f"{_event(events, row)}: {what}, which is delivered, and no station receives anything of it before"
+            return f"{_event(events, row)}: {what}, which is delivered, but no station receives anything of it before"
     begun_ns: dict[str, int] = {}
     rows = events.coded("event").rows("handoff_start", "handoff_end")
     columns = (events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
@@ -201,7 +201,7 @@ def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:
         return None
     row = int(rows[wrong])
     node, message = events["node"][row], events["message"][row]
-    return f"{_event(events, row)}: {node} delivers {message}, and no message with it was received there before"
+    return f"{_event(events, row)}: {node} delivers {message}, but no message with it was received there before"
 
 
 def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
@@ -217,7 +217,7 @@ def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         if not any(least - MARGIN_NS <= expiry.silent_ns <= most + MARGIN_NS for least, most in spans):
             return (
                 f"{_event(events, row)}: {station} gives {expiry.host} up after {expiry.silent_ns / SECOND:.6f} s of"
-                f" silence, and it last received something of {expiry.host} {spans[-1][0] / SECOND:.6f} s before"
+                f" silence, but it last received something of {expiry.host} {spans[-1][0] / SECOND:.6f} s before"
             )
     return None
 

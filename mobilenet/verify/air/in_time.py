@@ -1,9 +1,9 @@
-"""Whether the running totals agree with the rows of `frames` and `messages` at each moment of their samples.
+"""Check that the running totals agree with the rows of `frames` and `messages` at each moment of their samples.
 
 Checks    messages and bytes on wires, frames and bytes in the air, payload and acknowledgements: from each sample to
           the next at least as many as rows, and no more than rows and what has none in the whole run
           over TCP, where every frame is to be acknowledged: enough retries, and none of what was acknowledged, unless
-          somebody is so far away that acknowledgements are handled after their timeout
+          a node is so far away that acknowledgements are handled after their timeout
 Model     a message on a wire is counted when its station sends it, a frame when its last receiver has it: not before
           its end, and at most one propagation delay later. Frames without receivers, and messages that are on a wire
           when the run ends, have no rows
@@ -79,7 +79,7 @@ def messages_in_time_problem(
         Counted("messages", "wired_bytes", at_ns, at_ns, size_bytes, counters["wired"]["bytes"]),
     ]
     radio = np.flatnonzero(~hops.is_wired)
-    begins = np.ones(len(radio), bool)  # rows of one frame stand together
+    begins = np.ones(len(radio), bool)  # rows of one frame are together
     begins[1:] = (np.diff(hops.sender[radio]) != 0) | (np.diff(hops.send_ns[radio]) != 0)
     heads = radio[begins]
     since_ns, until_ns = _ends(hops, heads, expected.air)
@@ -96,7 +96,7 @@ def messages_in_time_problem(
 
 
 def _ends(hops: Hops, heads: np.ndarray, air: Air) -> tuple[np.ndarray, np.ndarray]:
-    """When the frames of these messages end at the earliest, and when everybody has them at the latest."""
+    """When the frames of these messages end at the earliest, and when all receivers have them at the latest."""
     sizes, which = np.unique(hops.size_bytes[heads], return_inverse=True)
     lasts = [[airtime.of(size + around) for size in sizes.tolist()] for around, airtime in air.carriers]
     lasts_ns = np.array(lasts, np.int64).reshape(len(lasts), -1)[:, which]
@@ -130,7 +130,7 @@ class _Sent:
         self._words, self._codes, self._from_station = kinds.words, kinds.codes[heads], from_station
 
     def counted(self, since_ns: np.ndarray, until_ns: np.ndarray) -> Iterator[Counted]:
-        """How many, those that only acknowledge, and payload, as far as kinds of messages tell it."""
+        """How many, those that only acknowledge, and payload, as far as kinds of messages determine it."""
         kinds, assumed = self._counters["by_message_type"], self._expected
         known = assumed.radio.kinds if assumed.radio is not None else None
         count = {side: {name: float(told["count"]) for name, told in kinds[side].items()} for side in SIDES}
@@ -169,7 +169,7 @@ def _problems(counted: Counted, totals: Totals) -> Iterator[str]:
         return
     most = _summed(counted.since_ns, counted.weights, at_ns, "right")
     fewest = _summed(counted.until_ns, counted.weights, at_ns, "left")
-    # so much without a row was counted by the sample before, and so much is in the whole run
+    # what was counted without a row by the sample before, and in the whole run
     hidden = np.maximum.accumulate(np.append(0.0, values - most))[:-1]
     least, greatest = fewest + hidden, most + counted.total - counted.weights.sum()
     wrong = (values < least) | (values > greatest)

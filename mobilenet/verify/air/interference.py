@@ -1,9 +1,9 @@
-"""Whether the SINR in each row of `links` is what the other rows of that receiver leave of its power.
+"""Check that the SINR in each row of `links` is what the other rows of that receiver leave of its power.
 
-Checks    at a receiver that stands still no SINR is above what the strongest frame leaves that surely arrives
+Checks    at a stationary receiver no SINR is above what the strongest frame leaves that surely arrives
           meanwhile, and none below what all frames together leave that may
           a frame that interference broke (`collision`) has an SINR below that of silence, at which bits go wrong
-Model     interference is looked at from behind a frame's preamble on, with the receiver where it is when the frame
+Model     interference is checked from the end of a frame's preamble on, with the receiver where it is when the frame
           begins; `power_dbm` is that of when the other frame begins, so a receiver that moves has other powers. A frame
           without a row at the receiver is too weak there for its preamble to be detected. Where one may be in the air
           that has no row anywhere, no least SINR is known. Where the MAC repeats frames nothing is asked of sums
@@ -77,7 +77,7 @@ def _sum_problems(
         strongest_mw, all_mw, count = _others(pairs, air, rows, _mw(power[rows]))
         most_db = power[rows] - _dbm(_mw(air.noise_dbm) + strongest_mw) + ROUNDING_DB
         if (at := first((strongest_mw > 0) & (sinr[rows] > most_db))) is not None:
-            what = f"expected at most {most_db[at]:.2f} dB beside another frame that arrives there"
+            what = f"expected at most {most_db[at]:.2f} dB with another frame that arrives there"
             yield f"{row_in_words('links', links, int(rows[at]))}: an SINR of {sinr[rows[at]]:g} dB, {what}"
         in_the_air = np.searchsorted(frames[0], pairs.end_ns[rows] + pairs.around_ns, "right")
         in_the_air -= np.searchsorted(frames[1], pairs.start_ns[rows] - pairs.around_ns)
@@ -86,15 +86,15 @@ def _sum_problems(
         for at in np.flatnonzero(sinr[rows] < least_db).tolist():
             row = int(rows[at])
             if not unseen.may_disturb(pairs, row):
-                what = f"expected at least {least_db[at]:.2f} dB beside all frames that are in the air"
+                what = f"expected at least {least_db[at]:.2f} dB with all frames that are in the air"
                 yield f"{row_in_words('links', links, row)}: an SINR of {sinr[row]:g} dB, {what}"
 
 
 def _others(
     pairs: Pairs, air: Air, rows: np.ndarray, power_mw: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the rows of one receiver, by start: the strongest other frame that surely disturbs each, the power of all that
-    may, and how many these are.
+    """For the rows of one receiver, by start: the strongest other frame that surely disturbs each, the power of all
+    that may, and how many these are.
     """
     start_ns, end_ns, delay_ns = pairs.start_ns[rows], pairs.end_ns[rows], pairs.delay_ns
     since_ns, until_ns = start_ns + delay_ns + air.sync_ns, end_ns - air.tail_ns

@@ -1,11 +1,11 @@
-"""What `frames`, `links` and `messages` contradict, where a run recorded them.
+"""Check `frames`, `links` and `messages` for contradictions, where a run recorded them.
 
 Checks    the tables are there if the scenario has them recorded, and only then
-          each row can be: see air/pairs.py, range.py, possible_outcomes.py, links.py, messages.py
+          each row is possible: see air/pairs.py, range.py, possible_outcomes.py, links.py, messages.py
           they add up to what was counted: see air/tallies.py
           they agree with each other and with the events: see air/same.py, heard.py, said.py
-Model     it is looked at only where nothing else is contradicted, so positions and events are what the scenario lets
-          them be. Nothing is looked at in a run on the adversary's network, which records no frames
+Model     they are checked only where nothing else is contradicted, so positions and events are what the scenario lets
+          them be. Nothing is checked in a run on the adversary's network, which records no frames
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/verdicts-and-metrics.md
@@ -102,7 +102,7 @@ class _Run:
         self._hops: Hops | None = None
 
     def frames_problem(self) -> Problem | None:
-        """Of the rows of frames and links."""
+        """Check the rows of frames and links."""
         kinds = self._counters["by_message_type"]
         # a plug-in may have a message of that name, and then the rows do not show which frames are acknowledgements
         if "frames" not in self._tables or any(MAC_ACK in kinds[side] for side in ("host", "station")):
@@ -134,7 +134,7 @@ class _Run:
         return None if problem is None else ("conservation", problem)
 
     def messages_problem(self) -> Problem | None:
-        """Of the rows of messages, and of the two together."""
+        """Check the rows of messages, and the two together."""
         if "messages" not in self._tables:
             return None
         hops = Hops(self._tables["messages"], self._nodes)
@@ -173,7 +173,7 @@ class _Run:
         return None if problem is None else ("record", problem)
 
     def events_problem(self) -> Problem | None:
-        """Of the events, by what was received."""
+        """Check the events by what was received."""
         if self._pairs is None and self._hops is None:
             return None
         heard, events, nodes = self._heard(), self._events, self._nodes
@@ -200,7 +200,7 @@ class _Run:
         return None if problem is None else ("record", problem)
 
     def _told_problem(self, hops: Hops) -> Problem | None:
-        """Of what messages of the mobile broadcast say, by events, samples and each other."""
+        """Check the contents of the mobile broadcast's messages by events, samples and each other."""
         conduct, wires = self._expected.conduct, self._expected.wires
         if conduct is None or not conduct.numbers_once or wires is None:
             return None

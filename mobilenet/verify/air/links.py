@@ -87,7 +87,7 @@ def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m
 
 
 def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes) -> Iterator[str]:
-    """Stations stand where they stand, so without fading each hears another one as strong as ever."""
+    """Check stations: they do not move, so without fading each hears another one at constant power."""
     power = links.numbers("power_dbm")
     rows = np.flatnonzero((pairs.sender < nodes.stations) & (pairs.receiver < nodes.stations))
     _, heads, which = np.unique(
@@ -96,7 +96,7 @@ def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes) -> Iterator[str]:
     differs = np.abs(power[rows] - power[rows[heads]][which]) > ROUNDING_DB
     if (at := first(differs)) is not None:
         row, other = int(rows[at]), int(rows[heads[which[at]]])
-        yield f"{_words(links, row)}: {power[row]:g} dBm between two stations, and {power[other]:g} dBm in row {other}"
+        yield f"{_words(links, row)}: {power[row]:g} dBm between two stations, but {power[other]:g} dBm in row {other}"
 
 
 def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iterator[str]:
@@ -106,9 +106,9 @@ def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iter
     to_its_end |= (outcome == COLLISION) & (not air.captures)
     beyond = power >= UNLOOKED_DBM
     if (row := first(to_its_end & missing & ~beyond)) is not None:
-        yield f"{_words(links, row)}: no SINR, and the frame was received to its end ({pairs.table['fate'][row]})"
+        yield f"{_words(links, row)}: no SINR, but the frame was received to its end ({pairs.table['fate'][row]})"
     if (row := first(~missing & ~to_its_end & (outcome != COLLISION))) is not None:
-        yield f"{_words(links, row)}: an SINR, and the frame was not received to its end ({pairs.table['fate'][row]})"
+        yield f"{_words(links, row)}: an SINR, but the frame was not received to its end ({pairs.table['fate'][row]})"
     if (row := first(sinr > power - air.noise_dbm + ROUNDING_DB)) is not None:
         expected = f"expected at most {power[row] - air.noise_dbm:.2f} dB, its power above the noise"
         yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"
@@ -119,7 +119,7 @@ def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iter
             yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"
     if (row := first((outcome == BIT_ERRORS) & (power >= air.clear_dbm - ROUNDING_DB))) is not None:
         but = f"noise breaks nothing from {air.clear_dbm:.2f} dBm on"
-        yield f"{_words(links, row)}: bit errors at {power[row]:g} dBm, and {but}"
+        yield f"{_words(links, row)}: bit errors at {power[row]:g} dBm, but {but}"
 
 
 def _words(links: Table, row: int) -> str:

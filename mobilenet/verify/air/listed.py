@@ -1,11 +1,11 @@
-"""Whether the lengths of lists in `samples` are those of the lists in `messages`.
+"""Check that the lengths of lists in `samples` are those of the lists in `messages`.
 
 Checks    each list of a message over the radio has the length of a sample of its station, in their order, and the
           sample is not later
           a host that a station's message names as one that must not deliver it does not deliver it later
           on a tree each sample of a list on the wires is that of a message that its station sends in that nanosecond
 Model     a list is measured when its message is made. Messages of one station leave the radio in that order; some are
-          dropped, or have no row as nobody is within reach. The record cuts long lists off
+          dropped, or have no row as no node is within reach. The record cuts long lists off
 Units     integer nanoseconds; entries
 Errors    none
 Source    ours: docs/run-directory.md
@@ -64,7 +64,7 @@ def _delivered_problem(events: Table, hops: Hops) -> str | None:
     for row, name in zip(rows.tolist(), hops.table.picked("message", rows), strict=True):
         for host in hops.said(row).get("delivered") or ():
             if at_ns.get((f"h{host}", name), 0) > hops.send_ns[row]:
-                return f"{hops.words(row)}: it says that h{host} has {name}, which delivers it later"
+                return f"{hops.words(row)}: it states that h{host} has {name}, which delivers it later"
     return None
 
 
@@ -79,7 +79,7 @@ def _is(value: float, length: int) -> bool:
 def _order_problem(
     samples: Table, measured: np.ndarray, hops: Hops, sent: np.ndarray, name: str, quantity: str
 ) -> str | None:
-    """Return the first row for which there is no sample left."""
+    """Return the first row without a sample."""
     times, values = (samples.numbers(each)[measured].tolist() for each in ("time_ns", "value"))
     at = 0
     for row, send_ns in zip(sent.tolist(), hops.send_ns[sent].tolist(), strict=True):
@@ -87,7 +87,7 @@ def _order_problem(
         while at < len(times) and times[at] <= send_ns and not _is(values[at], length):
             at += 1
         if at == len(times) or times[at] > send_ns:
-            return f"{hops.words(row)}: {length} in its list, and no sample of {quantity} by then is left for that"
+            return f"{hops.words(row)}: {length} in its list, but no sample of {quantity} by then is left for that"
         at += 1
     return None
 
@@ -102,7 +102,7 @@ def _wired_problem(samples: Table, hops: Hops, node: np.ndarray, quantity: str, 
     for sender, at_ns, value in zip(node[measured].tolist(), *columns, strict=True):
         if not any(_is(value, length) for length in sent.get((sender, at_ns), ())):
             return (
-                f"samples: {quantity} is {value:g} at s{sender} at {at_ns / SECOND:.6f} s, and no {kind}"
+                f"samples: {quantity} is {value:g} at s{sender} at {at_ns / SECOND:.6f} s, but no {kind}"
                 " with as many leaves it then"
             )
     return None

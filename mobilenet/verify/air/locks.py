@@ -1,10 +1,10 @@
-"""Whether each receiver is locked on one frame at a time, the first that reaches it: with the unit disk, no capture.
+"""Check that each receiver is locked on one frame at a time, the first that reaches it: with the unit disk, no capture.
 
 Checks    `never_attempted` needs a frame that the receiver is locked on instead: one that began no later and was lost
           as `collision`, or because the receiver sends or goes down
           of two frames that overlap at a receiver only one is lost as `collision`, unless it sends or goes down between
-Model     a frame that is lost as `collision` is one that the receiver is locked on until its end. Who sends, or goes
-          down, lets go; what is still in the air then destroys the next frame that it is locked on. When a frame
+Model     a frame that is lost as `collision` is one that the receiver is locked on until its end. A node that sends, or
+          goes down, lets go; what is still in the air then destroys the next frame that it is locked on. When a frame
           arrives is known up to the longest propagation delay
 Units     integer nanoseconds
 Shapes    over rows
@@ -55,7 +55,7 @@ def _unlocked_problems(
         node = int(pairs.receiver[row])
         if not unseen.may_reach(node, int(pairs.end_ns[row]) + pairs.around_ns):
             what = (
-                f"the fate is never_attempted, and {nodes.name(node)} has lost no earlier frame that it was locked on"
+                f"the fate is never_attempted, but {nodes.name(node)} has lost no earlier frame that it was locked on"
             )
             yield f"{pairs.words(row)}: {what}"
 
@@ -77,12 +77,12 @@ def _twice_problems(
             continue
         if unseen.may_send(node, int(span[1][0])) or unseen.may_be_hidden(since_ns, int(span[1][0])):
             continue
-        what = f"the fate is collision, and {nodes.name(node)} is locked on another frame then ({pairs.words(other)})"
+        what = f"the fate is collision, but {nodes.name(node)} is locked on another frame then ({pairs.words(other)})"
         yield f"{pairs.words(row)}: {what}"
 
 
 def _last_end(pairs: Pairs, rows: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The last end among the first so many of those rows, and which one has it."""
+    """The last end among the first of those rows, for each number of rows, and which one has it."""
     if not len(rows):
         return np.full(len(count), NO_NS), np.zeros(len(count), np.int64)
     latest = np.maximum.accumulate(pairs.end_ns[rows])

@@ -1,11 +1,11 @@
-"""Whether frames keep to the rules of a MAC that listens before it sends.
+"""Check that frames keep to the rules of a MAC that listens before it sends.
 
 Checks    an acknowledgement comes from a node that received a frame for it, SIFS after that frame
           where every frame is to be acknowledged, each that was received is, unless the receiver goes down or sends
-          whoever received a frame, or sent one, waits DIFS before it sends another one; with the unit disk whoever is
-          within reach of a frame, from when it arrives
+          a node that received a frame, or sent one, waits DIFS before it sends another one; so does, with the unit
+          disk, one within reach of a frame, from its arrival on
           each attempt that was not acknowledged is a retry, or was given up
-Model     an acknowledgement without a receiver has no row: so many may be missing. A crash, and the end of the run,
+Model     an acknowledgement without a receiver has no row, and may be missing. A crash, and the end of the run,
           leave at most one attempt of a node without a consequence
 Units     integer nanoseconds
 Shapes    over rows
@@ -123,7 +123,7 @@ def _spacing_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
 
 
 def _sensing_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
-    """Whoever is within reach senses a frame, whatever becomes of it there; what begins by its arrival may begin."""
+    """Every node within reach senses a frame, received or not; what begins by its arrival may begin."""
     heads = pairs.first[~pairs.is_ack[pairs.first]]
     for node in np.unique(pairs.sender[heads]).tolist():
         own = heads[pairs.sender[heads] == node]

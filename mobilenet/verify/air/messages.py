@@ -1,4 +1,4 @@
-"""Whether each row of `messages` can be a message on its way, over the radio or over a wire, and whether they add up.
+"""Check that each row of `messages` can be a message in transit, by radio or wire, and that they add up.
 
 Checks    sender and receiver are two nodes of the run, over a wire two stations with a link
           a message that was received has a time of arrival, any other has none; over the radio it arrives when a frame
@@ -10,7 +10,7 @@ Checks    sender and receiver are two nodes of the run, over a wire two stations
           of a protocol whose messages are known, each has the bytes that its fields and lists take
           numbers and bytes are those of the counters
 Model     a message on a wire that has not arrived when the run ends has no row. A link that is cut holds messages until
-          it is mended, or loses them. The record cuts long lists off
+          it is repaired, or loses them. The record cuts long lists off
 Units     integer nanoseconds, bytes
 Shapes    over rows
 Errors    none
@@ -38,7 +38,7 @@ MOST_BYTES = 1 << 40  # no message is longer
 LONGEST = 120  # characters of a detail in a sentence
 RADIO, WIRED = "radio", "wired"
 LINK_CUT, OUT_OF_RANGE = "link_cut", "out_of_range"
-FOR_ALL = ("AppSh", "AckC")  # of the mobile broadcast, what stations send to everybody; all else is for one node
+FOR_ALL = ("AppSh", "AckC")  # of the mobile broadcast, what stations broadcast; all else is for one node
 
 
 class Hops:
@@ -56,11 +56,11 @@ class Hops:
         self._said: dict[int, dict[str, Any]] = {-1: {}}
 
     def said(self, row: int) -> dict[str, Any]:
-        """The fields of a message that its detail tells; equal details are one object."""
+        """The fields in the detail of a message; equal details are one object."""
         return self.said_by(int(self.table.coded("detail").codes[row]))
 
     def said_by(self, code: int) -> dict[str, Any]:
-        """The fields that the detail of this code tells."""
+        """The fields in the detail of this code."""
         if code not in self._said:
             self._said[code] = json.loads(self.table.coded("detail").words[code])
         return self._said[code]
@@ -118,7 +118,7 @@ def _radio_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters
     for_one = expected.radio is not None and expected.radio.kinds is not None or expected.air.only_segments
     radio = np.flatnonzero(~hops.is_wired)
     coded = hops.table.coded("kind")
-    begins = np.ones(len(radio), bool)  # rows of one frame stand together
+    begins = np.ones(len(radio), bool)  # rows of one frame are together
     begins[1:] = (np.diff(hops.sender[radio]) != 0) | (np.diff(hops.send_ns[radio]) != 0)
     heads = radio[begins]
     codes = coded.codes[heads]
@@ -145,7 +145,7 @@ def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
     has_time = hops.receive_ns != NO_NS
     if (row := first(has_time != hops.is_received)) is not None:
         yield (
-            f"{hops.words(row)}: {'a' if has_time[row] else 'no'} time of arrival, and the fate is {table['fate'][row]}"
+            f"{hops.words(row)}: {'a' if has_time[row] else 'no'} time of arrival, but the fate is {table['fate'][row]}"
         )
     out = (hops.send_ns < 0) | (hops.send_ns > end_ns) | (hops.receive_ns > end_ns)
     if (row := first(out | has_time & (hops.receive_ns < hops.send_ns))) is not None:
@@ -176,12 +176,12 @@ def _size_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
             fit = np.array([_told_bytes(known[name], text) for text in texts], np.int64).reshape(-1, 2)[which]
             sizes = hops.size_bytes[rows]
             if (at := first((sizes < fit[:, 0]) | (sizes > fit[:, 1]))) is not None:
-                said = texts[which[at]] if len(texts[which[at]]) <= LONGEST else "so long a list"
-                yield f"{hops.words(int(rows[at]))}: {sizes[at]} bytes, and {name} with {said} does not have as many"
+                said = texts[which[at]] if len(texts[which[at]]) <= LONGEST else "a list of that length"
+                yield f"{hops.words(int(rows[at]))}: {sizes[at]} bytes, but {name} with {said} does not have as many"
 
 
 def _told_bytes(kind: Kind, text: str) -> tuple[int, int]:
-    """The fewest and the most bytes of a message that says this; where it cannot say it, none fit."""
+    """The fewest and the most bytes of a message with this content; none fit impossible content."""
     detail = json.loads(text)
     try:
         size = kind.told_bytes(detail)
@@ -214,7 +214,7 @@ def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
     is_host = (hops.sender >= nodes.stations, hops.receiver >= nodes.stations)
     astray = outcomes.among((OUT_OF_RANGE,)) & (is_host[0] == is_host[1])
     if (row := first(~hops.is_wired & astray)) is not None:
-        yield f"{hops.words(row)}: out_of_range, and it is not between a host and a station"
+        yield f"{hops.words(row)}: out_of_range, but it is not between a host and a station"
     rows = np.flatnonzero(~hops.is_wired & hops.is_received)
     sizes = hops.size_bytes[rows]
     each, which = np.unique(sizes, return_inverse=True)
@@ -243,7 +243,7 @@ def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
         linked = [(nodes.index(one), nodes.index(other)) for one, other in wires.links]
         allowed = [x * nodes.count + y for one, other in linked for x, y in ((one, other), (other, one))]
         if (at := first(~np.isin(pair, allowed))) is not None:
-            yield f"{hops.words(int(rows[at]))}: there is no link between these stations"
+            yield f"{hops.words(int(rows[at]))}: no link connects these stations"
     outcomes = hops.table.coded("fate")
     lost = outcomes.among((LINK_CUT,))[rows]
     if (at := first(~lost & ~hops.is_received[rows])) is not None:
@@ -255,7 +255,7 @@ def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
 
 
 def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
-    mends: dict[frozenset[str | None], int] = {}  # link -> when it was last mended after it had lost messages
+    mends: dict[frozenset[str | None], int] = {}  # link -> when it was last repaired after it had lost messages
     lossy: set[frozenset[str | None]] = set()
     for switch in expected.switches:
         ends = frozenset((switch.station, switch.other))
@@ -268,7 +268,7 @@ def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected
     for row in rows.tolist():
         ends = frozenset((nodes.name(int(hops.sender[row])), nodes.name(int(hops.receiver[row]))))
         if hops.send_ns[row] > mends.get(ends, NO_NS):
-            yield f"{hops.words(row)}: the fate is link_cut, and no cut of this link loses it"
+            yield f"{hops.words(row)}: the fate is link_cut, but no cut of this link loses it"
 
 
 def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
@@ -284,11 +284,11 @@ def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expecte
             wrong |= own & (send_ns < until_ns) & (receive_ns > since_ns)
         if (at := first(wrong)) is not None:
             span = f"from {since_ns / SECOND:.6f} to {until_ns / SECOND:.6f} s"
-            yield f"{hops.words(int(rows[at]))}: it arrives, and the link is cut {span}"
+            yield f"{hops.words(int(rows[at]))}: it arrives, but the link is cut {span}"
 
 
 def _cuts(nodes: Nodes, expected: Expected) -> Iterator[tuple[list[int], int, int, bool]]:
-    """Of each cut the two ends of its link, from when to when, and whether the link loses messages."""
+    """For each cut, the two ends of its link, its time, and whether the link loses messages."""
     for place, switch in enumerate(expected.switches):
         if switch.event != "cut" or switch.other is None:
             continue

@@ -1,14 +1,14 @@
-"""Whether each row of `frames` can be a pair of a frame and a receiver, and the rows as arrays.
+"""Check that each row of `frames` can be a pair of a frame and a receiver, and make the rows arrays.
 
 Checks    sender and receiver are two nodes of the run; the frame ends in the run; the outcome is one that its radio has
-          the rows of one frame stand together, agree, and name each receiver once, in their order; frames stand in the
+          the rows of one frame are together, agree, and name each receiver once, in their order; frames are in the
           order in which they were received
           a frame lasts as long as its size takes at a rate of the scenario, and is large enough for what is around
           each message; an acknowledgement of the MAC is 802.11's
           a node sends one frame at a time; one that listens first waits between two of them
           hosts address all receivers or one station, stations address hosts
 Units     integer nanoseconds, bytes
-Shapes    over rows, int64 unless it says otherwise; `first`: over frames
+Shapes    over rows, int64 unless stated otherwise; `first`: over frames
 Errors    none
 Source    ours: docs/models/radio.md, docs/run-directory.md
 """
@@ -54,7 +54,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(table: Table, nodes: Nodes, air: Air) -> Pairs:
-    """The rows of `frames` as arrays, whatever they say."""
+    """The rows of `frames` as arrays, unchecked."""
     start_ns, sender = table.numbers("start_ns"), nodes.indices(table.coded("sender"))
     begins = np.ones(table.rows, bool)
     begins[1:] = (start_ns[1:] != start_ns[:-1]) | (sender[1:] != sender[:-1])

@@ -1,12 +1,12 @@
-"""Whether hosts of the mobile broadcast deliver what stands at their positions, and as soon as they have it.
+"""Check that hosts of the mobile broadcast deliver what is at their positions, as soon as they have it.
 
 Checks    the messages that a host delivers in a session are those with the numbers from the start on that its InitAck
-          tells, but for those that it skips: below the base its own recovery messages, from there on the stream
+          has, but for those that it skips: below the base its own recovery messages, from there on the stream
           a host delivers a message as soon as it has received it and has delivered those before it
           the rbuffer of a host holds what it has received and delivers later, and grows only when it receives something
 Model     what arrives before the InitAck may be kept, but not beyond a window; so a message counts as received when it
           arrives in the session, or when the session is confirmed. What arrives while the host is out of coverage is
-          ignored. Sessions whose skip set the record cuts off are not looked at
+          ignored. Sessions whose skip set the record cuts off are not checked
 Units     integer nanoseconds; messages
 Shapes    over deliveries, session by session; over rows
 Errors    none
@@ -50,7 +50,7 @@ def positions_problem(
     lanes = {(host, number): nodes.stations + lane for lane, (host, number) in enumerate(sessions)}
     rows, keys, odd = _keys(hops, lanes)
     if odd is not None:
-        return f"{hops.words(odd)}: {RECOVERY} says {hops.said(odd)}, which it cannot"
+        return f"{hops.words(odd)}: {RECOVERY} has {hops.said(odd)}, which is impossible"
     problem = _growth_problem(samples, hops, nodes, delay_ns)
     deliveries = _deliveries(events, nodes, sessions, lanes)
     if problem is not None or not len(deliveries.rows):
@@ -60,7 +60,7 @@ def positions_problem(
 
 
 def _keys(hops: Hops, lanes: dict[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray, int | None]:
-    """Return the rows that carry messages to hosts, with their keys, and a row that says none."""
+    """Return the rows that carry messages to hosts, with their keys, and a row for none."""
     kinds = hops.table.coded("kind")
     stream, recovery = (kinds.rows(kind) for kind in (STREAM, RECOVERY))
     lane = hops.sender[stream].tolist()
@@ -174,7 +174,7 @@ def held_problems(
         holds = np.append(0.0, told.values)[np.searchsorted(told.times, begins, "right")]
         if (at := first(holds < waiting)) is not None:
             yield (
-                f"samples: the rbuffer of {name} holds {holds[at]:g} messages at {begins[at] / SECOND:.6f} s, and"
+                f"samples: the rbuffer of {name} holds {holds[at]:g} messages at {begins[at] / SECOND:.6f} s, but"
                 f" {waiting[at]} have arrived there and are still to wait"
             )
 
@@ -190,7 +190,7 @@ def _growth_problem(samples: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> 
         arrived_ns = np.sort(hops.receive_ns[rows[hops.receiver[rows] == nodes.index(name)]])
         nothing = np.searchsorted(arrived_ns, grows_ns - delay_ns) == np.searchsorted(arrived_ns, grows_ns, "right")
         if (at := first(nothing)) is not None:
-            return f"samples: the rbuffer of {name} grows at {grows_ns[at] / SECOND:.6f} s, and nothing arrives there"
+            return f"samples: the rbuffer of {name} grows at {grows_ns[at] / SECOND:.6f} s, but nothing arrives there"
     return None
 
 

@@ -116,9 +116,9 @@ def _loss_problems(pairs: Pairs, expected: Expected) -> Iterator[str]:
     settled = begin == end
     share = shares[begin]
     if (row := first((pairs.outcome == RANDOM) & settled & (share == 0))) is not None:
-        yield f"{pairs.words(row)}: the fate is random, and nothing is lost at random at that time"
+        yield f"{pairs.words(row)}: the fate is random, but nothing is lost at random at that time"
     if (row := first((pairs.outcome == RECEIVED) & settled & (share == 1))) is not None:
-        yield f"{pairs.words(row)}: the fate is received, and everything is lost at random at that time"
+        yield f"{pairs.words(row)}: the fate is received, but everything is lost at random at that time"
 
 
 def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Expected) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Exp
         if (at := first(deaf | broken)) is not None:
             when = "at" if deaf[at] else "during"
             row = int(rows[at])
-            what = f"the fate is {_outcome(pairs, row)}, and {nodes.name(node)} is down"
+            what = f"the fate is {_outcome(pairs, row)}, but {nodes.name(node)} is down"
             yield f"{pairs.words(row)}: {what} {when} that time"
         may_be_down[rows] = outages.touches(node, start_ns, end_ns + pairs.delay_ns)
     for host, plan in enumerate(expected.hosts):
@@ -144,7 +144,7 @@ def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Exp
             may_be_down |= own & (pairs.end_ns + pairs.delay_ns >= plan.vanishes_ns)
     if (wrong := first((pairs.outcome == RECEIVER_DOWN) & ~may_be_down)) is not None:
         name = nodes.name(int(pairs.receiver[wrong]))
-        yield f"{pairs.words(wrong)}: the fate is receiver_down, and {name} is not down at that time"
+        yield f"{pairs.words(wrong)}: the fate is receiver_down, but {name} is not down at that time"
 
 
 def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen | None, expected: Expected) -> Iterator[str]:
@@ -171,27 +171,27 @@ def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen | None, expecte
             wrong = aborts & np.isin(outcome, TO_ITS_END) | sends & ~np.isin(outcome, (HALF_DUPLEX, RECEIVER_DOWN))
             if (at := first(wrong)) is not None:
                 row = int(rows[at])
-                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, and {nodes.name(node)} sends meanwhile"
+                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but {nodes.name(node)} sends meanwhile"
             for at in np.flatnonzero((outcome == HALF_DUPLEX) & ~may_send).tolist():
                 row, until_ns = int(rows[at]), int(end_ns[at]) + pairs.around_ns
                 if unseen is None or unseen.may_send(node, until_ns):
                     continue
                 if not unseen.may_be_hidden(int(start_ns[at]), until_ns):
-                    yield f"{pairs.words(row)}: the fate is half_duplex, and {nodes.name(node)} sends nothing meanwhile"
+                    yield f"{pairs.words(row)}: the fate is half_duplex, but {nodes.name(node)} sends nothing meanwhile"
         surely, possibly = _others(start_ns, end_ns, pairs)
         if is_exclusive and (at := first(surely & np.isin(outcome, (RECEIVED, RANDOM)))) is not None:
             row = int(rows[at])
-            yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, and another frame arrives meanwhile"
+            yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but another frame arrives meanwhile"
         if unseen is None:
             continue
         for at in np.flatnonzero(np.isin(outcome, near) & ~possibly).tolist():
             if not unseen.may_reach(node, int(end_ns[at]) + pairs.around_ns):
                 row = int(rows[at])
-                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, and no other frame arrives meanwhile"
+                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but no other frame arrives meanwhile"
         for at in np.flatnonzero(np.isin(outcome, anywhere) & alone[pairs.frame[rows]]).tolist():
             row = int(rows[at])
             if not unseen.may_disturb(pairs, row):
-                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, and no other frame is in the air"
+                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but no other frame is in the air"
 
 
 def _own(

@@ -1,8 +1,8 @@
-"""Whether programs were told of what arrived, when it arrived, where messages are recorded beside their lines.
+"""Check that programs were notified of arrivals in time, where messages are recorded besides their lines.
 
-Checks    each frame, and each message over a wire, that a program is told of is a row of `messages` that arrives then,
-          with the same words, as far as the record does not cut them off; over the radio from the same node
-          a message that a program sends over the radio has words that it has said by then
+Checks    each frame, and each message over a wire, that a program is notified of is a row of `messages` that arrives
+          then, with the same words, as far as the record does not cut them off; over the radio from the same node
+          a message that a program sends over the radio has words that it has sent by then
           each message has the kind that its words have
 Model     what has arrived over the radio is handed up at most one propagation delay later
           over a backbone that is not a tree, wires carry messages of the backbone: they are not checked here
@@ -40,7 +40,7 @@ def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_t
         times, told = heard.setdefault((int(hops.receiver[row]), medium), ([], []))
         times.append(int(hops.receive_ns[row]))
         told.append((int(hops.sender[row]), _words(hops.said(row).get("says"))))
-    said: dict[tuple[int, str], int] = {}  # node, words -> when it said them first
+    said: dict[tuple[int, str], int] = {}  # node, words -> when it sent them first
     columns = (lines["time_ns"], lines["node"], lines["said"], lines["line"])
     for row, (at_ns, name, is_said, line) in enumerate(zip(*columns, strict=True)):
         what, node = json.loads(line), nodes.index(name)
@@ -56,8 +56,8 @@ def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_t
         senders = {nodes.index(f"{letter}{what.get('from')}") for letter in "sh"}
         if not any(has == words and (action == "wire" or by in senders) for by, has in sure):
             return (
-                f"lines: row {row}: {name} is told in {action} at {at_ns / SECOND:.6f} s of a message from"
-                f" {what.get('from')}, and no such message arrives there then"
+                f"lines: row {row}: {name} is notified by {action} at {at_ns / SECOND:.6f} s of a message from"
+                f" {what.get('from')}, but no such message arrives there then"
             )
     checked = np.arange(len(hops.sender)) if is_tree else np.flatnonzero(~hops.is_wired)
     return _said_problem(hops, said, checked.tolist())
@@ -72,9 +72,9 @@ def _said_problem(hops: Hops, said: dict[tuple[int, str], int], rows: list[int])
         if isinstance(value, dict):
             name = value.get("type", value.get("kind"))
         if kind not in (name, "Says"):
-            return f"{hops.words(row)}: the kind is {kind}, and its words make it {name}"
+            return f"{hops.words(row)}: the kind is {kind}, but its words make it {name}"
         if not hops.is_wired[row] and said.get((senders[row], _words(value)), times[row] + 1) > times[row]:
-            return f"{hops.words(row)}: its sender has not said that by then"
+            return f"{hops.words(row)}: its sender has not sent that by then"
     return None
 
 

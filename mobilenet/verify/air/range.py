@@ -56,7 +56,7 @@ def _distance_problems(pairs: Pairs, nodes: Nodes, air: Air, least_m: np.ndarray
         far_m[(from_station == a) & (to_station == b)] = reach.far_m
     if (row := first(least_m > far_m + ROUNDING_M)) is not None:
         yield (
-            f"{pairs.words(row)}: they are at least {least_m[row]:.1f} m apart, and frames reach {far_m[row]:.1f} m"
+            f"{pairs.words(row)}: they are at least {least_m[row]:.1f} m apart, but frames reach {far_m[row]:.1f} m"
             " at most"
         )
 
@@ -80,7 +80,7 @@ def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air:
                 head = int(pairs.first[frames[at]])
                 receivers = pairs.receiver[pairs.frame == frames[at]]
                 missing = nodes.name(int(np.setdiff1d(np.flatnonzero(must[sender[at]]), receivers)[0]))
-                yield f"{pairs.words(head)}: there is no row of this frame at {missing}, which is surely within reach"
+                yield f"{pairs.words(head)}: this frame has no row at {missing}, which is surely within reach"
 
 
 def near_m(senders: np.ndarray, nodes: Nodes, air: Air) -> np.ndarray:

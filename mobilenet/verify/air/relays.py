@@ -1,10 +1,10 @@
-"""Whether stations pass on at once what is to cross a tree of wires, and each application message once.
+"""Check that stations pass on at once what is to cross a tree of wires, and each application message once.
 
 Checks    `App`, `Delete` and the questions and answers of a handoff leave a station in the nanosecond in which it
           handles their cause
           an application message crosses each link once
 Model     a message over a wire is handled when it arrives, one over the radio at most one propagation delay after its
-          row says that it has arrived. A station that gets a missing message of a host sends the later ones with it.
+          row has it arrived. A station that gets a missing message of a host sends the later ones with it.
           Where a host is forgotten, or a wire loses messages, one message may be broadcast by two stations
 Units     integer nanoseconds
 Shapes    over rows
@@ -105,4 +105,4 @@ def latest(keys: np.ndarray, times_ns: np.ndarray, wanted: np.ndarray, until_ns:
 
 def _late(hops: Hops, nodes: Nodes, row: int, cause: str) -> str:
     kind, station, at_s = hops.table["kind"][row], nodes.name(int(hops.sender[row])), hops.send_ns[row] / SECOND
-    return f"{hops.words(row)}: {kind} leaves at {at_s:.9f} s, and {station} receives no {cause} then"
+    return f"{hops.words(row)}: {kind} leaves at {at_s:.9f} s, but {station} receives no {cause} then"

@@ -1,18 +1,18 @@
-"""Whether what the messages of the mobile broadcast say fits to sessions, deliveries and gaps.
+"""Check the contents of the mobile broadcast's messages against sessions, deliveries and gaps.
 
-Checks    a host has a gap when it has just received an InitAck that tells of one, or a Reset, or, while it asks to join
-          anew, any InitAck; and it has one when the InitAck that ends its handoff tells of one
+Checks    a host has a gap when it has just received an InitAck that announces one, or a Reset, or, while it asks to
+          join again, any InitAck; and it has one when the InitAck that ends its handoff announces one
           no gap comes after an acknowledgement by which the station knew that the host has heard of the last one:
-          somebody must have given the host up since
+          a station must have given the host up since
           a join or a handoff ends with an InitAck of that session
           a host opens a session because of a Reinit that it has just received
-          a host says that it leaves, asks for a session, or acknowledges in one, when that has begun by the events
+          a host announces that it leaves, asks for a session, or acknowledges in one, when that has begun by the events
           a host names in Init the last session that was confirmed
-          a host has delivered in a session what it says in Init, and by the time of its AckH at least as much as that
-Model     a station tells of a gap until the session that it began is acknowledged. A session that was opened after the
+          a host has delivered in a session what its Init states, and by the time of its AckH at least as much as that
+Model     a station announces a gap until the session that it began is acknowledged. A session that was opened after the
           host was given up, and in which an acknowledgement arrived before the next one was opened, leaves no gap to be
-          told. Numbers go on from the `start` of the InitAck that confirmed the session, and skip what it lists; the
-          record cuts long lists off, and of such sessions nothing is asked
+          announced. Numbers go on from the `start` of the InitAck that confirmed the session, and skip what it lists;
+          the record cuts long lists off, and of such sessions nothing is asked
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
@@ -48,7 +48,7 @@ class _Answer(NamedTuple):
 
 
 def said_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | None:
-    """The first property that is violated, and why; `delay_ns`: what has arrived is handed up so much later at most."""
+    """The first property that is violated, and why; `delay_ns`: the most by which arrivals are handed up later."""
     kinds, details = (hops.table.coded(name) for name in ("kind", "detail"))
     for kind, numbers in NUMBERS.items():
         rows = np.flatnonzero(kinds.codes == kinds.code(kind))
@@ -58,7 +58,7 @@ def said_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | 
             whole = [detail.get(name) for name in numbers] + (skip if isinstance(skip, list) else [None])
             if any(type(number) is not int for number in whole):
                 row = int(rows[details.codes[rows] == code][0])
-                return "record", f"{hops.words(row)}: {kind} says {detail}, which it cannot"
+                return "record", f"{hops.words(row)}: {kind} has {detail}, which is impossible"
     said = _Said(events, hops, delay_ns)
     if (untold := said.gap_problem()) is not None:
         return "gaps", untold
@@ -74,7 +74,7 @@ class _Said:
             self._answers.setdefault((host, session), []).append(_Answer(at_ns, sender, kind, detail))
 
     def _rows(self, kinds: tuple[str, ...], received: bool) -> Iterator[tuple[Any, ...]]:
-        """Of messages over the radio of these kinds: when they were sent or received, who, and what they say."""
+        """Messages of these kinds over the radio: when they were sent or received, by whom, and their content."""
         chosen = self._hops.table.coded("kind").among(kinds) & ~self._hops.is_wired
         rows = np.flatnonzero(chosen & self._hops.is_received if received else chosen)
         times = (self._hops.receive_ns if received else self._hops.send_ns)[rows].tolist()
@@ -98,7 +98,7 @@ class _Said:
     # --- gaps
 
     def gap_problem(self) -> str | None:
-        """The first gap that no station told of."""
+        """The first gap that no station announced."""
         opened: dict[str, list[int]] = {}  # host -> when its sessions were opened
         sessions: dict[str, list[int]] = {}
         anew: set[tuple[str, int]] = set()
@@ -118,38 +118,38 @@ class _Said:
             when = f"at {now_ns / SECOND:.6f} s (event {row}): {node} has a gap"
             answer = self._answer(node, session, station, now_ns)
             if answer is None:
-                return f"{when}, and {station} has told it of none in session {session}"
+                return f"{when}, but {station} has announced none in session {session}"
             if answer.kind == "Reset" or (node, session) in anew:
                 continue
             if answer.detail.get("gap") is not True:
-                return f"{when}, and the InitAck of {station} in session {session} tells of none"
+                return f"{when}, but the InitAck of {station} in session {session} announces none"
             times, given_up = opened.get(node, []), expired.get(node, [])
             given_up_ns = given_up[bisect_right(given_up, now_ns) - 1] if given_up and given_up[0] <= now_ns else -1
             for i in range(bisect_right(times, given_up_ns), bisect_left(times, now_ns) - 1):
                 heard_ns = acknowledged.get((node, sessions[node][i]), NEVER)
                 if heard_ns + self._delay_ns < times[i + 1]:
                     return (
-                        f"{when}, and nobody gave it up since {given_up_ns / SECOND:.6f} s; a station heard from it"
+                        f"{when}, but no station gave it up since {given_up_ns / SECOND:.6f} s; a station heard from it"
                         f" in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
                     )
         return self._silent_problem({(node, session, now_ns) for _, now_ns, node, _, session, _, _ in gaps})
 
     def _silent_problem(self, gaps: set[tuple[str, int, int]]) -> str | None:
-        """The first handoff that ends with an InitAck that tells of a gap, and without one."""
+        """The first handoff that ends without the gap that its InitAck announces."""
         for row, now_ns, node, station, session, _, _ in self._of("handoff_end"):
             answer = self._answer(node, session, station, now_ns)
             told = answer is not None and answer.kind == "InitAck" and answer.detail.get("gap") is True
             if told and (node, session, now_ns) not in gaps:
                 return (
-                    f"at {now_ns / SECOND:.6f} s (event {row}): {node} ends a handoff and has no gap, and the InitAck"
-                    f" of {station} in session {session} tells of one"
+                    f"at {now_ns / SECOND:.6f} s (event {row}): {node} ends a handoff and has no gap, but the InitAck"
+                    f" of {station} in session {session} announces one"
                 )
         return None
 
     # --- sessions
 
     def reinit_problem(self) -> str | None:
-        """Return the first session that is said to follow a Reinit, and does not."""
+        """Return the first session that should follow a Reinit, and does not."""
         told: dict[str, list[int]] = {}
         for at_ns, _, receiver, *_ in self._rows(("Reinit",), True):
             told.setdefault(receiver, []).append(at_ns)
@@ -157,12 +157,12 @@ class _Said:
             if json.loads(text or "{}").get("cause") == "reinit":
                 early_ns = now_ns - self._delay_ns
                 if not any(early_ns <= at_ns <= now_ns for at_ns in told.get(node, ())):
-                    what = f"{node} opens session {session} because of a reinit, and receives no Reinit then"
+                    what = f"{node} opens session {session} because of a reinit, but receives no Reinit then"
                     return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
         return None
 
     def early_problem(self) -> str | None:
-        """The first message of a session before the event with which hosts begin to say that."""
+        """The first message of a session before the event from which on hosts send it."""
         for kind, begins in BEGINS.items():
             since: dict[tuple[str, int], int] = {}
             for _, now_ns, node, _, session, _, _ in self._of(*begins):
@@ -170,7 +170,7 @@ class _Said:
             for at_ns, sender, _, _, session, _, _ in self._rows((kind,), False):
                 if since.get((sender, session), NEVER) > at_ns:
                     return (
-                        f"messages: {sender} sends {kind} of session {session} at {at_ns / SECOND:.6f} s, and has no"
+                        f"messages: {sender} sends {kind} of session {session} at {at_ns / SECOND:.6f} s, but has no"
                         f" {' or '.join(begins)} in that session by then"
                     )
         return None
@@ -178,14 +178,14 @@ class _Said:
     # --- deliveries
 
     def count_problem(self) -> str | None:
-        """The first message in which a host says that it has delivered another number."""
+        """The first message in which a host states another number of deliveries."""
         starts: dict[tuple[str, int], tuple[int, list[int]]] = {}  # of sessions: the first number, those to skip
         confirmed_in: dict[str, list[int]] = {}  # host -> its sessions that were confirmed, in order
         for row, now_ns, node, station, session, event, _ in self._of("join", "handoff_end", "gap"):
             answer = self._answer(node, session, station, now_ns)
             confirmed_in.setdefault(node, []).append(session)
             if event != "gap" and (answer is None or answer.kind != "InitAck"):
-                what = f"{node}: {event} in session {session}, and {station} has sent it no InitAck of that"
+                what = f"{node}: {event} in session {session}, but {station} has sent it no InitAck of that"
                 return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
             if answer is not None and answer.kind == "InitAck" and len(answer.detail["skip"]) < MOST_LISTED:
                 starts[node, session] = answer.detail["start"], answer.detail["skip"]
@@ -197,7 +197,7 @@ class _Said:
             before = [each for each in confirmed_in.get(sender, ()) if each < session]
             if kind == "Init" and detail["lc"] != max(before, default=NONE):
                 what = f"session {detail['lc']} was confirmed last, expected {max(before, default=NONE)}"
-                return f"messages: {sender} says in Init of session {session} at {at_ns / SECOND:.6f} s that {what}"
+                return f"messages: {sender} reports in Init of session {session} at {at_ns / SECOND:.6f} s that {what}"
             if confirmed not in starts:
                 continue
             start, skip = starts[confirmed]
@@ -206,7 +206,7 @@ class _Said:
             count = len(times) if kind == "Init" else bisect_right(times, at_ns)
             if count < due or kind == "Init" and count != due:
                 return (
-                    f"messages: {sender} says in {kind} at {at_ns / SECOND:.6f} s that it has delivered {due} messages"
-                    f" in session {confirmed[1]}, and events have {count}"
+                    f"messages: {sender} reports in {kind} at {at_ns / SECOND:.6f} s a delivery of {due} messages"
+                    f" in session {confirmed[1]}, but events have {count}"
                 )
         return None

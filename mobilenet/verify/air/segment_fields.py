@@ -1,4 +1,4 @@
-"""What the record tells of a segment of TCP.
+"""Read a TCP segment from the record.
 
 Checks    it has all fields of a segment and no other, each of its type; the messages that end in it are in order, and
           end behind its first byte and not behind its last
@@ -26,7 +26,7 @@ Ends = list[tuple[int, str]]  # one past the last byte of a message, and what it
 
 
 def told_of(detail: dict[str, Any]) -> tuple[list[int], Ends] | None:
-    """Ports and numbers, and the messages that end in the segment; None: no segment says this."""
+    """Ports and numbers, and the messages that end in the segment; None: no segment has this."""
     told = [detail.get(name) for name in (*PORTS, *NUMBERS)]
     numbers = [number for number in told if type(number) is int and 0 <= number < LAST_PORT]
     if len(detail) != len(told) + 1 or len(numbers) != len(told) or max(numbers[len(PORTS) :]) >= MOST:

@@ -1,11 +1,11 @@
-"""Whether `segment_messages` in `samples` counts the messages that end in the segments of `messages`.
+"""Check that `segment_messages` in `samples` counts the messages that end in the segments of `messages`.
 
 Checks    of each node and number, there are at least as many samples as segments that surely differ
           in a run at rest, where no queue was full and the node did not crash, the samples of a node are those of its
           segments, in order where it has no wires; of a frame that the MAC may have sent several times, at least one
           and at most one each
 Model     a segment in which messages end is sampled when it is made, before it waits for the radio. Rows of a node that
-          follow each other and say the same may be one segment, or several
+          follow each other and are equal may be one segment, or several
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/models/tcp.md, docs/verdicts-and-metrics.md
@@ -52,7 +52,7 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
             (at_ns, size), _ = min(missing.items())
             return (
                 f"samples: {nodes.name(node)} sends a segment over a wire at {at_ns / 1e9:.6f} s in which {size}"
-                f" messages end, and no sample of {QUANTITY} counts them"
+                f" messages end, but no sample of {QUANTITY} counts them"
             )
         left = []
         for one in sampled:
@@ -65,7 +65,7 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
         runs = [(sizes.get(key[1], 0), 1, len(list(group))) for key, group in groupby(told)]
         is_whole = unsure is not None and node not in unsure
         if (wrong := _first_wrong([run for run in runs if run[0]], left, is_whole, not len(wired))) is not None:
-            return f"samples: {nodes.name(node)} has segments over the radio in which messages end, and {wrong}"
+            return f"samples: {nodes.name(node)} has segments over the radio in which messages end, but {wrong}"
     return None
 
 

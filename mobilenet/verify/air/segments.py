@@ -1,4 +1,4 @@
-"""Whether the segments of TCP in `messages` can be what both ends of their connections sent.
+"""Check that the TCP segments in `messages` can be what both ends of their connections sent.
 
 Checks    a segment has the fields of its kind: flags, numbers and lengths fit together, and its size is theirs
           both ends of a connection know each other's port by then, and a port has one other end
@@ -9,9 +9,9 @@ Checks    a segment has the fields of its kind: flags, numbers and lengths fit t
           an acknowledgement is of what was received before, and acknowledgements of an end never fall; over a wire
           each is of all that was received
           what only acknowledges is numbered behind all that its end has sent
-Model     a segment stands as long as it waits in the queue of a radio, so it may know less than its sender knows when
-          it is in the air. Over a wire it leaves at once. Nodes send in the order in which they make segments; where
-          a queue was full, or a wire lost messages, a segment may have no row, or rows another order
+Model     a segment does not change while it waits in the queue of a radio, so it may know less than its sender knows
+          when it is in the air. Over a wire it leaves at once. Nodes send in the order in which they make segments;
+          where a queue was full, or a wire lost messages, a segment may have no row, or rows another order
 Units     integer nanoseconds, bytes
 Shapes    over rows that are segments
 Errors    none
@@ -47,7 +47,7 @@ def segments_told_problem(hops: Hops, nodes: Nodes, expected: Expected, queue_dr
     codes = hops.table.coded("detail").codes[rows]
     if odd := [code for code, each in told.items() if each is None]:
         row = int(rows[np.isin(codes, odd)][0])
-        return f"{hops.words(row)}: {hops.table['detail'][row]} is not what a segment says"
+        return f"{hops.words(row)}: {hops.table['detail'][row]} is not what a segment has"
     if not len(rows):
         return None
     segments = _Segments(hops, nodes, rows, told, expected, queue_drops)
@@ -94,7 +94,7 @@ class _Segments:
         return f"{self._hops.words(int(self._rows[at]))}: {what}"
 
     def form_problems(self) -> Iterator[str]:
-        """Of each by itself."""
+        """Check each by itself."""
         syn, data, ack, reset = (self._is[kind] for kind in KINDS)
         bare = (self.length == 0) & (self.payload == 0)
         plain = (self.flags == tcp.ACK) & (self.seq >= FIRST_BYTE) & (self.ack >= FIRST_BYTE) & (self.target > 0)
@@ -115,15 +115,15 @@ class _Segments:
             yield self._say(at, f"{self._hops.table['kind'][self._rows[at]]} with {detail}, which it never has")
         sizes = tcp.HEADER_BYTES + self.length + np.where(syn, tcp.MSS_OPTION_BYTES, 0)
         if (at := first(sizes != self._hops.size_bytes[self._rows])) is not None:
-            yield self._say(at, f"the bytes and headers that it tells of are {sizes[at]}, and its size is another")
+            yield self._say(at, f"its bytes and headers add up to {sizes[at]}, but its size is another")
 
     def port_problems(self) -> Iterator[str]:
-        """The other end has told its port, and it is of this connection alone."""
+        """Check that the other end has sent its port, which only this connection has."""
         told_ns = np.full(int(max(self._own.max(), self._other.max(), self._asked.max())) + 1, NEVER)
         np.minimum.at(told_ns, self._own[self._received], self._receive_ns[self._received])
         known_ns = np.minimum(told_ns[self._other], told_ns[self._asked])
         if (at := first((self.target > 0) & (known_ns > self._send_ns))) is not None:
-            yield self._say(at, f"it is for port {self.target[at]}, and nothing from there has arrived before")
+            yield self._say(at, f"it is for port {self.target[at]}, but nothing from there has arrived before")
         late = self._is["TcpSyn"] & (self.source > self._send_ns + len(self._rows))
         if (at := first(late)) is not None:
             yield self._say(at, f"port {self.source[at]} is from later than the message")
@@ -141,12 +141,12 @@ class _Segments:
         spans = np.column_stack([self._own, self.seq, self.length])[data]
         _, begins, which = np.unique(spans, axis=0, return_index=True, return_inverse=True)
         if (at := first(self.payload[data] != self.payload[data[begins[which.reshape(-1)]]])) is not None:
-            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, and other rows have others")
+            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, but other rows have others")
         names: dict[tuple[int, int], str] = {}
         for at in data.tolist():
             for end, name in self._ends[at]:
                 if names.setdefault((int(self._own[at]), end), name) != name:
-                    yield self._say(at, f"{name} ends before byte {end}, and other rows have another message there")
+                    yield self._say(at, f"{name} ends before byte {end}, but other rows have another message there")
         if not names:
             return
         ends = np.sort(np.array([stream * MOST + end for stream, end in names], np.int64))
@@ -156,7 +156,7 @@ class _Segments:
         listed = np.array([len(self._ends[at]) for at in data.tolist()])
         wrong = (until - after != listed) & ((listed < MOST_LISTED) | (until - after < listed))
         if (at := first(wrong)) is not None:
-            yield self._say(int(data[at]), f"{listed[at]} messages end in it, and by other rows {(until - after)[at]}")
+            yield self._say(int(data[at]), f"{listed[at]} messages end in it, but by other rows {(until - after)[at]}")
         yield from self._application_problems(data, names, ends)
 
     def _application_problems(
@@ -180,7 +180,7 @@ class _Segments:
             owner, end = order[int(carriers[odd])]
             at = next(at for at in data.tolist() if self._own[at] == owner and (end, APPLICATION) in self._ends[at])
             found = lengths[carriers[odd]]
-            yield self._say(at, f"{APPLICATION} up to byte {end} has {found} bytes, and others have {length}")
+            yield self._say(at, f"{APPLICATION} up to byte {end} has {found} bytes, but others have {length}")
         rows = data[known[data]]
         keys = self._own[rows] * MOST
         since = np.searchsorted(ends, keys + self.seq[rows], "right")  # the message of its first byte
@@ -195,7 +195,7 @@ class _Segments:
         )
         due = (until - since) * self._payload_bytes + after - before
         if (at := first(alone & (self.payload[rows] != due))) is not None:
-            what = f"{self.payload[rows[at]]} bytes of payload, and its part of application messages has {due[at]}"
+            what = f"{self.payload[rows[at]]} bytes of payload, but its part of application messages has {due[at]}"
             yield self._say(int(rows[at]), what)
 
     def order_problems(self) -> Iterator[str]:

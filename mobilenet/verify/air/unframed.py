@@ -1,12 +1,12 @@
-"""Whether messages over the radio can be, where no frames are recorded beside them.
+"""Check that messages over the radio are possible, where no frames are recorded with them.
 
 Checks    rows by outcome are no more than the pairs that were counted, and account for all addressed ones
           a node sends one message at a time, nothing while it is down, and receives nothing then, or while it sends
           what overlaps at a receiver of the unit disk without capture is not received
           sender and receiver are near enough, and `out_of_range` needs a receiver that may be too far away
-          a message for everybody has a row at each node that is surely near enough
-Model     a message is in the air for the shortest time that its bytes can take. What is for one node has a row there
-          alone, so what disturbed it may have no row
+          a broadcast message has a row at each node that is surely near enough
+Model     a message is in the air for the shortest time that its bytes can take. What is for one node has a row
+          only there, so what disturbed it may have no row
 Units     integer nanoseconds, bytes, metres
 Shapes    over rows
 Errors    none
@@ -114,7 +114,7 @@ def _pairs(hops: Hops, rows: np.ndarray, air: Air, is_known: bool) -> Pairs:
 
 
 def _frame_problems(hops: Hops, sent: Pairs) -> Iterator[str]:
-    """What stands in several rows is one message."""
+    """Check that the rows of one message agree."""
     assert sent.origin is not None
     head = sent.origin[sent.first[sent.frame]]
     for name in ("kind", "size_bytes", "host", "session", "message", "detail"):
@@ -130,7 +130,7 @@ def _frame_problems(hops: Hops, sent: Pairs) -> Iterator[str]:
 def _astray_problems(
     hops: Hops, rows: np.ndarray, nodes: Nodes, outages: Outages, whereabouts: Whereabouts, expected: Expected
 ) -> Iterator[str]:
-    """Of messages that were out of range; a station whose radio is off sends, and reaches nobody."""
+    """Check messages that were out of range; a station whose radio is off sends, and reaches no node."""
     assert expected.air is not None and expected.hosts is not None
     at_ns, ends = hops.send_ns[rows], (hops.sender[rows], hops.receiver[rows])
     gone_ns = np.array([*[1 << 62] * nodes.stations, *(plan.vanishes_ns or 1 << 62 for plan in expected.hosts)])
@@ -148,4 +148,4 @@ def _astray_problems(
     near = near_m(np.arange(nodes.count), nodes, expected.air)[ends]
     if (at := first(is_there & (most_m <= near))) is not None:
         row = int(rows[at])
-        yield f"{hops.words(row)}: out_of_range, and they are at most {most_m[at]:.1f} m apart, which is within reach"
+        yield f"{hops.words(row)}: out_of_range, but they are at most {most_m[at]:.1f} m apart, which is within reach"

@@ -1,6 +1,6 @@
-"""How near two nodes can have been, and how far apart, as far as their recorded positions show.
+"""Bound how near two nodes can have been, and how far apart, by their recorded positions.
 
-Model     a host is no farther from a recorded position than it can walk since then, or until then. A position before
+Model     a host is as far from a recorded position as it can walk since then, or until then, at most. A position before
           or after a drag shows nothing of the other side of it. When the active part is over, hosts may be
           put elsewhere, so what was recorded before shows nothing of later
 Units     integer nanoseconds; metres

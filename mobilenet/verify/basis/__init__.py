@@ -1,1 +1,1 @@
-"""What every verdict needs: the evidence, its form, and how a verdict is said."""
+"""What every verdict needs: the evidence, its form, and the words of a verdict."""

@@ -55,7 +55,7 @@ def _numbers_problems(name: str, table: Table) -> Iterator[str]:
             values, least, most = table.numbers(column), -MOST_DB, MOST_DB
         else:
             continue
-        odd = (values < least) | (values > most)  # where there is no number, neither
+        odd = (values < least) | (values > most)  # a missing number is neither
         if odd.any():
             row = int(odd.argmax())
             yield f"row {row} has {column} {values[row]}, expected {least} to {most}"

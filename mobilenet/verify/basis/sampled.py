@@ -1,9 +1,9 @@
-"""Whether the samples can be what was measured, and go on to the end.
+"""Check that the samples can be what was measured, and go on to the end.
 
 Checks    a node, a quantity and a whole number each; the times of one quantity never go back
           the network's quantities are sampled at the very end
           so is every buffer of every node that ever existed: a node has the buffers that follow from the scenario,
-          and those that others of its kind have; it existed if the scenario says so, or if any event, sample or
+          and those that others of its kind have; it existed if it follows from the scenario, or if any event, sample or
           position names it
 Units     integer nanoseconds
 Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md

@@ -12,8 +12,8 @@ from mobilenet.rundir.table import Table, by_code
 
 
 def last_samples(samples: Table, end_ns: int) -> dict[tuple[str, str], int] | None:
-    """Of each quantity (node, quantity) when it was last sampled, in the order of their first samples; None if a sample
-    is not in order, or not what it should be.
+    """For each quantity (node, quantity), when it was last sampled, in the order of their first samples; None if a
+    sample is not in order, or not what it should be.
     """
     try:
         times, values = samples.numbers("time_ns"), samples.numbers("value")

@@ -1,6 +1,6 @@
-"""Whether every event is well formed, looked at once for each different word: see verify/basis/wellformed.py.
+"""Check that every event is well formed, once for each different word: see verify/basis/wellformed.py.
 
-Model     what rows have is the code of a word, so a word is looked at once, and of rows only who does what
+Model     rows hold codes of words, so a word is checked once, and of rows only who does what
 Source    ours: docs/verdicts-and-metrics.md
 """
 

@@ -1,7 +1,7 @@
-"""Who waits for what, at the end of a run that did not come to rest.
+"""List what nodes wait for, at the end of a run that did not come to rest.
 
 Model     what the record shows: buffers that hold messages, handoffs that have not ended, hosts that never became
-          members. Where it shows nothing, what the run said itself
+          members. Where it shows nothing, the run's own account
 Units     seconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -37,7 +37,7 @@ def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapp
 
 
 def told(manifest: Mapping[str, Any]) -> list[str]:
-    """What the run itself says of who was not at rest. Nothing is judged by it."""
+    """The run's own account of what was not at rest. Nothing is judged by it."""
     found = manifest.get("not_at_rest")
     return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
 
@@ -45,6 +45,6 @@ def told(manifest: Mapping[str, Any]) -> list[str]:
 def named(found: Sequence[str]) -> str:
     """The first of them in one line, and how many more there are."""
     if not found:
-        return "something was under way that the record does not show"
+        return "something was in progress that the record does not show"
     more = len(found) - MOST_NAMED
     return "; ".join(found[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")

@@ -130,7 +130,7 @@ def events_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
         return problem
     found = table.fingerprint()
     if found != manifest["fingerprint"]:
-        return f"events: their fingerprint is {found[:16]}…, the manifest says {manifest['fingerprint'][:16]}…"
+        return f"events: their fingerprint is {found[:16]}…, the manifest has {manifest['fingerprint'][:16]}…"
     return None
 
 

@@ -1,13 +1,13 @@
-"""Whether hosts did what they were asked to do, and nothing else: join, leave, broadcast.
+"""Check that hosts did what they were asked to do, and nothing else: join, leave, broadcast.
 
-Checks    nobody joins or leaves who was not asked to, and once for each time that it was asked
-          nobody refuses a broadcast as no member who is one and was not asked to leave
-          nobody broadcasts any more who was asked to leave, was told so, and is not gone yet
+Checks    no host joins or leaves without being asked to, and once for each time that it was asked
+          no member that was not asked to leave refuses a broadcast because it is not a member
+          no host broadcasts any more that was asked to leave, knows it, and is not gone yet
           when a run has come to rest, each host is what it was asked to be last: a member, or not
-Model     a host is told a wish again and again until it is fulfilled, and the last wish counts; what a host was once
-          told to do it may still do when the next wish comes: who leaves waits until its own messages are through. A
-          host that joins has not been told to leave before. For a while after stations forgot it a host is a member
-          and yet not (see given_up.py): it may refuse For protocols of one's own only joins and leaves are judged:
+Model     a wish is passed to a host again and again until it is fulfilled, and the last wish counts; what a host was
+          once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
+          through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
+          a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
           they may refuse what they like, and need not join: a plug-in's host that is in no cell when it is asked to
           join is not asked again
 Units     integer nanoseconds
@@ -62,7 +62,7 @@ class _Host:
                 self.told_by_ns = max(self.told_by_ns, at_ns + self._again_ns)
 
     def tell_again(self, now_ns: int) -> None:
-        """Only now it can be told."""
+        """Pass on the wish: only now it can be."""
         self.told_by_ns = now_ns + self._again_ns
 
     def last_wish(self, end_ns: int) -> tuple[int, str] | None:

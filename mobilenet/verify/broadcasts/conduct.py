@@ -1,4 +1,4 @@
-"""Whether hosts behave as their protocol says that they do: in the numbers of sessions, the stations, the handoffs.
+"""Check that hosts behave as their protocol declares: in the numbers of sessions, the stations, the handoffs.
 
 Checks    each session of a member has the next number; the first of a membership is above all before it
           a handoff ends with the station that it began with; a host out of coverage begins one with no station
@@ -111,7 +111,7 @@ def _allowed(host: _Host, conduct: Conduct, tells_cells: bool) -> Allowed:
 
 def _why_not(host: _Host | None, station: str | None, tells_cells: bool) -> str:
     if host is None or not host.is_member:
-        return "although it is no member"
+        return "although it is not a member"
     if host.in_handoff:
         return "although its handoff has not ended"
     if not host.covered:

@@ -1,9 +1,9 @@
-"""Whether each gap follows what leads to one, where a protocol says what that is.
+"""Check that each gap follows what leads to one, where the protocol declares that.
 
 Checks    where a host has a gap only when a new connection serves it: just before the gap, in the same nanosecond, a
           handoff of that host ends that relayed nothing, and that did not begin in this nanosecond as well (then the
-          host is back at its station, over the connection that still stands)
-Model     a host that asks for a new connection while the old one stands misses nothing, and says how much it relayed
+          host is back at its station, over the connection that is still open)
+Model     a host that asks for a new connection while the old one is open misses nothing, and states how much it relayed
 Units     integer nanoseconds
 Source    ours: docs/protocols/tcp-flooding.md, docs/verdicts-and-metrics.md
 """

@@ -1,9 +1,9 @@
 """FIFO order: what a host broadcasts is delivered in the order of its broadcasts.
 
-Checks    fifo_order   nobody delivers a message of a sender after one that this sender broadcast later; and where every
-          member is promised every message, nothing before all earlier ones of its sender that the host is entitled to:
-          those broadcast since its join, or since its last gap
-Model     the record alone, one pass; it knows nothing of causality, and shares nothing with who judges that
+Checks    fifo_order   no host delivers a message of a sender after one that this sender broadcast later; and where
+          every member is promised every message, nothing before all earlier ones of its sender that the host is
+          entitled to: those broadcast since its join, or since its last gap
+Model     only the record, one pass; it knows nothing of causality, and shares no code with its judge
 Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts (1994); ours:
           docs/verdicts-and-metrics.md
 """

@@ -1,11 +1,11 @@
-"""Which messages are owed to nobody.
+"""Find the messages that are not owed to any host.
 
-Model     a host whom no station knows any more gives up what it had not got through, and has a gap (and asks to join
-          anew, in the same nanosecond: `gap`, then `handoff_start` because of `join`). It cannot know whether a
-          message had got through, so what somebody delivers was not given up. A station takes a host's messages in
-          their order, so with one that somebody delivers all before it had got through as well. What is given up is
-          therefore what nobody delivers, was broadcast after the last one that somebody delivers, and before the gap.
-          With any other gap a host keeps its own messages, and says them again
+Model     a host that no station knows any more gives up what it had not got through, and has a gap (and asks to join
+          again, in the same nanosecond: `gap`, then `handoff_start` because of `join`). It cannot know whether a
+          message had got through, so what a host delivers was not given up. A station takes a host's messages in
+          their order, so with one that a host delivers all before it had got through as well. What is given up is
+          therefore what no host delivers, was broadcast after the last one that is delivered, and before the gap.
+          With any other gap a host keeps its own messages, and sends them again
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
 
@@ -42,7 +42,7 @@ def cause_of(detail: str | None) -> object:
 
 
 def given_up(events: Columns, forgotten: set[int]) -> set[str]:
-    """Of each host that was forgotten the messages since the last one that somebody delivers."""
+    """For each forgotten host, the messages since the last one that is delivered."""
     found: set[str] = set()
     if not forgotten:
         return found
@@ -53,7 +53,7 @@ def given_up(events: Columns, forgotten: set[int]) -> set[str]:
         if event == "deliver":
             if message in sent:
                 delivered.add(message)
-        # others are a violation of their own
+        # others are a separate violation
         elif event == "broadcast" and message == f"{node}:{numbers.get(node, 0)}":
             numbers[node] = numbers.get(node, 0) + 1
             sent[message] = row

@@ -1,13 +1,13 @@
-"""Causal broadcast with members that come and go, judged event by event.
+"""Judge causal broadcast with members that come and go, event by event.
 
-Model     Happened-before is computed from broadcasts and deliveries alone, as vector clocks over senders: past[m][o]
+Model     Happened-before is computed only from broadcasts and deliveries, as vector clocks over senders: past[m][o]
           is how many messages of o causally precede m. A member is entitled to every message broadcast after it
           joined (or after its last gap); it owes them all, in causal order; of older messages it may deliver some,
           but never one that precedes what it has delivered already. Where gaps are allowed, what a host gave up when
-          no station knew it any more is owed to nobody and counts in no past: see given_up.py
+          no station knew it any more is not owed to any host and does not count in any past: see given_up.py
 Checks    creation      what is delivered was broadcast before, by the host that its id names, once
           duplication   no host delivers a message twice, over all its memberships
-          membership    only members broadcast, deliver and have gaps, and nobody does anything while crashed
+          membership    only members broadcast, deliver and have gaps, and no host does anything while crashed
           causal_order  nothing is delivered before its causal past (as far as the host is entitled to it), nor after
                         anything that it precedes
           gaps          only where the run allows them, and only for a host that a station gave up after that long a
@@ -47,7 +47,7 @@ class Violation(Exception):
 
 
 class Host:
-    """What the trace says of one host so far."""
+    """The trace of one host so far."""
 
     __slots__ = (
         "clock", "crashed", "delivered", "entitled", "last_handoff", "member", "name", "next", "past_of_delivered",
@@ -104,7 +104,7 @@ class BroadcastJudge:
         self._past: dict[MessageKey, np.ndarray] = {}
         self._numbers = [0] * len(self._senders)  # the number of each sender's next broadcast
         self._count = np.zeros(len(self._senders), dtype=np.int64)  # of broadcasts so far, without those given up
-        self._off: set[str] = set()  # stations whose radio somebody has switched off
+        self._off: set[str] = set()  # stations whose radio is switched off by hand
         self._row = -1
         self.deliveries = 0
 
@@ -149,7 +149,7 @@ class BroadcastJudge:
 
     def _leave(self, host: Host) -> None:
         if not host.member:
-            raise Violation("membership", f"{self._when()}: {host.name} leaves although it is no member")
+            raise Violation("membership", f"{self._when()}: {host.name} leaves although it is not a member")
         host.member = False
         host.silence.left(self._now())
         self._require_up(host, "leaves")
@@ -178,9 +178,7 @@ class BroadcastJudge:
         name = self._events["message"][self._row]
         key = self._keys.get(name)
         if key is None:
-            raise Violation(
-                "creation", f"{self._when()}: {host.name} delivers {name}, which nobody has broadcast before"
-            )
+            raise Violation("creation", f"{self._when()}: {host.name} delivers {name}, which was not broadcast before")
         if key in host.delivered:
             first = self._when(host.delivered[key])
             raise Violation(
@@ -188,7 +186,7 @@ class BroadcastJudge:
                 f"{host.name} delivers {name} twice:\n  {first}\n  {self._when()}\n  {host.last_handoff}",
             )
         past = self._past[key]
-        asks_order = self._asks_order and "causal_order" not in self.violations  # the first one is told
+        asks_order = self._asks_order and "causal_order" not in self.violations  # only the first one is reported
         problem = self._order_problem(host, key, past) if asks_order else None
         sender, position = key
         host.delivered[key] = self._row
@@ -316,7 +314,7 @@ class BroadcastJudge:
 
     def _require_member(self, host: Host, does: str) -> None:
         if not host.member:
-            raise Violation("membership", f"{self._when()}: {host.name} {does} although it is no member")
+            raise Violation("membership", f"{self._when()}: {host.name} {does} although it is not a member")
         self._require_up(host, does)
 
     def _require_up(self, host: Host, does: str) -> None:

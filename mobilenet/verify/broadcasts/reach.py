@@ -1,10 +1,10 @@
-"""When a host was surely within reach of a station, as far as its recorded positions show.
+"""Find when a host was surely within reach of a station, from its recorded positions.
 
 Model     between two recorded positions a host moves no farther than its speed limit lets it, so it stays within an
           ellipse around the two: no point of its way is farther from a station than half of the two distances plus
           the longest way. After the last position a circle takes the place of the ellipse. After the active part
           hosts stand still, and only hosts that are in no cell are moved. Where a host is dragged, and where its
-          positions are not recorded, nothing is sure; nor is it where power decides, since shadowing and walls have no
+          positions are not recorded, nothing is sure; nor where power decides, since shadowing and walls have no
           bound
 Units     integer nanoseconds; metres
 Shapes    time_ns int64 (positions of a host,), x_m, y_m float64 likewise
@@ -34,8 +34,8 @@ class Reach:
         self._stretches: dict[tuple[str, str], list[Stretch]] = {}
 
     def latest(self, host: str, station: str, since_ns: int, until_ns: int, least_ns: int) -> int | None:
-        """The end of the latest stretch within these times that lasts at least so long and in which the host is surely
-        within reach of the station; None: there is none.
+        """The end of the latest stretch within these times of at least this length in which the host is surely
+        within reach of the station; None: none exists.
         """
         for begin, end in reversed(self._of(host, station)):
             begin, end = max(begin, since_ns), min(end, until_ns)

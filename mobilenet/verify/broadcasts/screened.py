@@ -1,11 +1,11 @@
-"""Whether a broadcast is plainly in order, judged by columns: see verify/broadcasts/judge.py.
+"""Judge by columns whether a broadcast is plainly in order: see verify/broadcasts/judge.py.
 
 Model     all but deliveries goes through the judge event by event, as it is seldom. Deliveries, which are nearly all,
-          are looked at host by host. In order means: what is delivered was broadcast before, nobody delivers anything
-          twice or while no member, and, where the order is asked for, of each sender what the host is entitled to comes
-          one after the other, and all that a message has in its past is there before it. Then nothing entitled comes
-          too late either: the past of what a host has is within what it has. Older messages, to which a host is not
-          entitled, must not lie in the past of what it has
+          are checked host by host. In order means: what is delivered was broadcast before, no host delivers anything
+          twice or while not a member, and, where the order is asked for, of each sender what the host is entitled to
+          comes one after the other, and all that a message has in its past is there before it. Then nothing entitled
+          comes too late either: the past of what a host has is within what it has. Older messages, to which a host is
+          not entitled, must not lie in the past of what it has
 Shapes    known: int32 (messages, senders), how many messages of each sender are causally before one, or are this one;
           blocks of deliveries (at most BLOCK, senders)
 Source    Mattern (1988), as there; ours: docs/verdicts-and-metrics.md, docs/performance.md
@@ -26,7 +26,7 @@ BLOCK = 1024  # deliveries at a time: what is worked on stays in the cache
 
 
 class ScreenedBroadcast(BroadcastJudge):
-    """The judge, who is told of deliveries by columns. `passes` says whether there is anything to examine."""
+    """The judge that takes deliveries by columns. `passes` is False if there is something to examine."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class ScreenedBroadcast(BroadcastJudge):
         self._places = {name: i for i, name in enumerate(message.words)}
         count = len(message.words)
         self._sender, self._position = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-        self._broadcast_row = np.full(count, len(event.codes))  # nobody has it before
+        self._broadcast_row = np.full(count, len(event.codes))  # no host has it before
         self._known = np.zeros((count, len(self._senders)), np.int32) if "causal_order" in asked else None
-        self._heard: dict[str, int] = {}  # host -> so many deliveries are in its clock
+        self._heard: dict[str, int] = {}  # host -> number of deliveries in its clock
         self._turns: dict[str, list[tuple[int, bool]]] = {}  # host -> from which row on it may deliver, or may not
         self._entitlements: dict[str, list[tuple[int, np.ndarray]]] = {}  # host -> from which row on, to what
         self.deliveries = len(rows)
@@ -186,7 +186,7 @@ def judged(
     asked: frozenset[str],
     reach: Reach | None = None,
 ) -> BroadcastJudge:
-    """Who has judged, and has all violations of what is `asked`; `delivery` among it: it matters what is owed."""
+    """The judge, done, with all violations of what is `asked`; `delivery` among it: it matters what is owed."""
     screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, conduct, asked, reach)
     if screened.passes():
         return screened

@@ -1,18 +1,18 @@
-"""How long a host was silent: what a gap is measured by.
+"""Measure how long a host was silent, by which a gap is judged.
 
-Model     a station that gives a host up says so (`expire`), and the network notes with it how long it had handed
+Model     a station that gives a host up records it (`expire`), and the network notes with it how long it had handed
           nothing of that host to that station. This must be T or more, and the station must be the one that the host
           was with: what was last confirmed elsewhere (`join`, `handoff_end`) was confirmed before that station heard
           it last. A gap follows such an event, and the host was not surely heard since. Gaps may repeat until it was:
-          who announces one cannot know that it arrived.
+          a station that announces one cannot know that it arrived.
           A host is reachable while it is a member, up, in coverage, no handoff of it is in progress, the radio of its
           station is on, and its positions show that it stays within reach of that station (reach.py): between two ticks
-          of the attachment a host may walk out of reach, and no event says so. A host that was reachable for
+          of the attachment a host may walk out of reach, without any event. A host that was reachable for
           `heard_every_s` without a break was surely heard in that time, and what was heard was answered, whatever the
           medium did to single frames; the run promises that. So the last moment at which it was surely heard is
           `heard_every_s` before the last end of such a span, or when it last left
           T = 0 is the promise of a protocol over connections, which can be lost at any time: any gap is allowed, and no
-          station has to say so
+          station has to record it
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 """
@@ -25,7 +25,7 @@ from mobilenet.clock import SECOND
 from mobilenet.verify.broadcasts.reach import Reach
 
 Aspect = Literal["up", "covered", "connected", "answered"]
-MARGIN_NS = 1000  # silences are told as decimal fractions
+MARGIN_NS = 1000  # silences are recorded as decimal fractions
 
 
 class Silence:
@@ -112,7 +112,7 @@ class Silence:
     # --- what must not be
 
     def expire(self, station: str, silent_ns: int, now_ns: int) -> str | None:
-        """A station gives the host up after so long a silence."""
+        """A station gives the host up after this silence."""
         if self._after_ns is None:
             return "but this run promises no gaps"
         if silent_ns < self._after_ns:
@@ -139,7 +139,7 @@ class Silence:
         return None
 
     def forgotten(self, now_ns: int, after_s: float | None) -> str | None:
-        """No station knows the host any more: what was given up was forgotten so long after that."""
+        """No station knows the host any more: what was given up was forgotten this long after that."""
         if after_s is None:
             return "as no station knew it any more; but stations keep what they know of a host"
         assert self._after_ns is not None

@@ -1,16 +1,16 @@
-"""Whether a host that a station gave up was silent for as long as the station says.
+"""Check that a host that a station gave up was silent for as long as the station states.
 
 Checks    nothing that others delivered meanwhile contradicts the silence
-          a station looks from time to time, and gives up at its first look after T who was with it when it was last
-          heard; and nobody twice without having been heard between
-          who is down for longer than T and a look is given up by its station, and who was given up has a gap by the end
+          a station looks from time to time, and gives up, at its first look after T, hosts that were with it when they
+          were last heard; and none twice without having been heard between
+          a host down for longer than T and a look is given up by its station, and one given up has a gap by the end
           of the first handoff that begins after that, unless it leaves before
-          it gives up nobody who was with another station then, and not on its way to this one
+          it does not give up a host that was with another station then, and not on its way to this one
 Model     a host is heard by the station that it is confirmed with, and by no other one that would take its messages. So
           a message that it broadcasts during a silence, and that another host delivers during it, had reached that
           station: unless the host opened a new session meanwhile, left, or crashed. A station serves a member whose
-          session it has confirmed, or that has opened one with it since. While a host asks to join, no event says with
-          which stations
+          session it has confirmed, or that has opened one with it since. While a host asks to join, no event shows with
+          which station
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -71,14 +71,14 @@ def silent_problem(
             if since_ns < sent_ns and first_ns.get(message, now_ns) < now_ns:
                 return (
                     f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host} after"
-                    f" {detail['silent_s']:.3f} s of silence, and {message}, broadcast at {sent_ns / SECOND:.6f} s,"
+                    f" {detail['silent_s']:.3f} s of silence, but {message}, broadcast at {sent_ns / SECOND:.6f} s,"
                     f" was delivered at {first_ns[message] / SECOND:.6f} s"
                 )
     return None
 
 
 def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
-    """The first host that is down for so long that its station gives it up, which it does not."""
+    """The first host down long enough to be given up by its station, and not given up."""
     rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
     columns = (events.picked(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     session: dict[str, tuple[int, str | None]] = {}  # of each host that is up: begun when, confirmed by whom
@@ -99,7 +99,7 @@ def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
             since_ns, crashed_ns, with_ = down.pop(node)
             if now_ns - crashed_ns > longest_ns and given_up.get((with_, node), -1) < since_ns:
                 return (
-                    f"{node} is down from {crashed_ns / SECOND:.6f} to {now_ns / SECOND:.6f} s, and {with_}, which"
+                    f"{node} is down from {crashed_ns / SECOND:.6f} to {now_ns / SECOND:.6f} s, but {with_}, which"
                     " served it, does not give it up"
                 )
         else:
@@ -108,7 +108,7 @@ def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
 
 
 def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, None, None]]:
-    """As if everybody came up when the run ends."""
+    """As if all hosts came up when the run ends."""
     for host in [*down]:
         yield end_ns, host, "recover", None, None
 
@@ -192,7 +192,7 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
         since_ns = now_ns - silent_ns
         when = f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host}"
         if now_ns % every_ns:
-            return f"{when}, and it looks each {every_ns / SECOND:g} s"
+            return f"{when}, but it looks each {every_ns / SECOND:g} s"
         if since_ns < before.get((station, host), 0) - MARGIN_NS:
             return f"{when}, as at {before[station, host] / SECOND:.6f} s, and has not heard it since"
         spans = confirmed.get(host, [])

@@ -1,1 +1,1 @@
-"""What programs were told, and what they said."""
+"""The lines to and from programs."""

@@ -12,7 +12,7 @@ from mobilenet.programs.actions import Role, require
 
 DONE = {"do": "done"}
 ROLES: Mapping[str, Role] = {"h": "host", "s": "station", "p": "process"}  # by the first letter of a node's name
-EVENTS: Mapping[str, tuple[str, str]] = {  # whom they are told, and with which further keys
+EVENTS: Mapping[str, tuple[str, str]] = {  # to which roles they go, and with which further keys
     "start": ("hsp", "v role me stations hosts seed settings stable"),
     "cell": ("h", "station"),
     "join": ("h", ""),
@@ -32,7 +32,7 @@ OF_PROCESSES = KEYS["start"] - {"stations", "hosts"} | {"n"}
 
 
 def has_form(what: dict[str, Any], role: Role, said: bool) -> bool:
-    """Whether a program of that role can be told, or say, that."""
+    """Whether a program of that role can receive, or send, that."""
     if said:
         return what == DONE or _is_action(what, role)
     event = what.get("ev")

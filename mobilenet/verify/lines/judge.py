@@ -1,13 +1,13 @@
-"""Whether the lines of programs can be what was recorded, and agree with events and counters.
+"""Check that the lines of programs are possible, and agree with events and counters.
 
-Checks    each line is an event or an action of a node of the run; times lie in the run and never go back. Whatever a
-          program is told begins an answer, which ends with `done`, at the same time and in the same life
+Checks    each line is an event or an action of a node of the run; times lie in the run and never go back. Each event
+          that a program receives begins an answer, which ends with `done`, at the same time and in the same life
           a life begins with `start`; a node has one more than it has recovered, and each ends with its crash
-          what programs say that they do is in the events, by node, time and message or session, and the other way
-          round; so is what they are told of broadcasts, recoveries and suspicions
+          what programs report that they do is in the events, by node, time and message or session, and the other way
+          round; so is what they receive of broadcasts, recoveries and suspicions
           what they report of themselves is in events and samples: see reported.py
-          what they are told of themselves and of others is so: see told.py
-          they are told of as many frames, or messages, as they received, and as many were sent as they say: see
+          what they receive about themselves and others is true: see told.py
+          they are notified of as many frames, or messages, as they received, and as many were sent as they state: see
           said_and_sent.py
 Model     what an error in a program left half done is not compared
 Units     integer nanoseconds
@@ -66,7 +66,7 @@ def lines_problem(
     if odd.any():
         return _row_problem(lines, int(odd.argmax()), "a JSON object of a node of this run, in order")
     if manifest["protocol"] != PROGRAM:
-        return f"lines: {lines.rows} rows, and no node is a program" if lines.rows else None
+        return f"lines: {lines.rows} rows, but no node is a program" if lines.rows else None
     if ended_early(manifest) is not None:
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
@@ -105,7 +105,7 @@ def _answers_problem(lines: Table, done: np.ndarray) -> str | None:
     ended = np.array([True, *(said & done)])  # before each row, and before the end
     wrong = np.where(said, ended[:-1] | ~np.array([True, *same])[: len(said)], ~ended[:-1])
     if wrong.any():
-        return _row_problem(lines, int(wrong.argmax()), "answers to what was told just before, up to `done`")
+        return _row_problem(lines, int(wrong.argmax()), "answers to the event just before, up to `done`")
     return None if ended[-1] else f"lines: the answer of {lines['node'][-1]} at the end has no `done`"
 
 
@@ -122,15 +122,15 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
         is_late = begins and life > 1 and line.at_ns != since_ns
         if line.life != life or not since_ns <= line.at_ns <= until_ns or is_late:
             return (
-                f"lines: row {row}: {line.node} is told or says something at {line.at_ns / 1e9:.6f} s in life"
-                f" {line.life}, and by lines and events it has begun {life} and crashed at"
+                f"lines: row {row}: {line.node} receives or writes a line at {line.at_ns / 1e9:.6f} s in life"
+                f" {line.life}, but by lines and events it has begun {life} and crashed at"
                 f" {', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5]) or 'no time'}"
             )
     needed = {name for name in nodes if name[0] != "h"} | set(recoveries)
     for name in sorted(needed):
         if lives.get(name, 0) != 1 + len(recoveries.get(name, [])):
             return (
-                f"lines: {name} begins {lives.get(name, 0)} lives, and recovers {len(recoveries.get(name, []))} times"
+                f"lines: {name} begins {lives.get(name, 0)} lives, but recovers {len(recoveries.get(name, []))} times"
             )
     return None
 
@@ -158,12 +158,12 @@ def _events_problem(rows: list[Line], events: Table) -> str | None:
     noted = Counter(_noted(zip(*(events.picked(name, chosen) for name in names), strict=True)))
     for key in sorted((told - noted) + (noted - told), key=lambda one: one[1]):
         node, at_ns, event, about = key
-        return f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, and {noted[key]} events"
+        return f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, but {noted[key]} events"
     return None
 
 
 def _told(rows: Iterable[Line]) -> Iterator[What]:
-    """What lines say that happened. A broadcast is refused by the answer to it, or to what was told meanwhile."""
+    """The events in lines. A broadcast is refused by the answer to it, or to an event meanwhile."""
     offered: dict[str, What] = {}
     for at_ns, node, _, said, line in rows:
         kind = line["do" if said else "ev"]

@@ -1,14 +1,14 @@
-"""Whether what programs report of themselves is what the rest of the record has.
+"""Check that what programs report of themselves agrees with the rest of the record.
 
 Checks    `session_opened` of a member and the `session_confirmed` that ends it are its handoff_start and handoff_end;
           `expired` is an expire
-          hosts are told `join` while they are out, and `leave` while they are not
-          no more `sent` and `dropped` of a tag are told than frames with this tag were asked for in that life
-          at the end, buffers hold what was said last; in a run at rest all hosts and stations have settled, and each
-          member is served by a station
-Model     membership outlives a crash; `out`, buffers, `settled` and tags do not. A host is out if it says so, or, as
-          long as it says nothing of it, if it is not a member. What a host has said last is not checked if it says
-          something of being out, or is not a member at the end: it may be gone
+          hosts receive `join` while they are out, and `leave` while they are not
+          no more `sent` and `dropped` of a tag are reported than frames with this tag were asked for in that life
+          at the end, buffers hold what was reported last; in a run at rest all hosts and stations have settled, and
+          each member is served by a station
+Model     membership outlives a crash; `out`, buffers, `settled` and tags do not. A host is out if it reports so, or, as
+          long as it does not, if it is not a member. What a host has reported last is not checked if it reports
+          that it is out, or is not a member at the end: it may be gone
 Source    ours: docs/guide/programs.md
 """
 
@@ -40,7 +40,7 @@ class _Node:
         self.settled = True
         self.serves: dict[str, bool] = {}
         self.sizes: dict[str, int] = {}
-        self.tags: Counter[str] = Counter()  # frames asked for, less those that it was told of
+        self.tags: Counter[str] = Counter()  # frames asked for, less those reported to it
 
     @property
     def is_out(self) -> bool:
@@ -56,19 +56,19 @@ def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifes
         if line.said:
             reports.update(_reports(line, node))
         elif (wrong := _told_wrongly(line.object, node)) is not None:
-            return f"lines: row {row}: {line.node} is told at {line.at_ns / SECOND:.6f} s {wrong}"
+            return f"lines: row {row}: {line.node} is notified at {line.at_ns / SECOND:.6f} s {wrong}"
     recorded = Counter(_recorded(events))
     for at_ns, name, event, what in sorted((reports - recorded) + (recorded - reports)):
         key = at_ns, name, event, what
         return (
-            f"lines: {name} has {reports[key]} reports of {event} {what} at {at_ns / SECOND:.6f} s, and"
+            f"lines: {name} has {reports[key]} reports of {event} {what} at {at_ns / SECOND:.6f} s, but"
             f" {recorded[key]} events"
         )
     return next(_end_problems(nodes, events, samples, manifest), None)
 
 
 def _reports(line: Any, node: _Node) -> Iterator[Report]:
-    """What an action says that happened, and what it changes."""
+    """The event in an action, and what it changes."""
     what = line.object
     action, session = what["do"], what.get("session")
     if action in ("joined", "left"):
@@ -98,11 +98,11 @@ def _told_wrongly(what: dict[str, Any], node: _Node) -> str | None:
     if event == "start":
         node.begin()
     elif event in ("join", "leave") and (event == "join") != node.is_out:
-        return f"to {event}, and it is {'out' if node.is_out else 'not out'}"
+        return f"to {event}, but it is {'out' if node.is_out else 'not out'}"
     elif event in ("sent", "dropped"):
         tag = encode(what["tag"])
         if not node.tags[tag]:
-            return f"of a frame with the tag {tag}, and it asked for no such frame, or was told of each"
+            return f"of a frame with the tag {tag}, but it asked for no such frame, or was notified of each"
         node.tags[tag] -= 1
     return None
 
@@ -129,9 +129,9 @@ def _end_problems(nodes: dict[str, _Node], events: Table, samples: Table, manife
         if is_down.get(name) == "crash" or name[0] == "h" and (not node.member or node.out is not None):
             continue
         if manifest["quiescent"] and not node.settled and name[0] != "p":
-            yield f"lines: {name} says at last that it has not settled, and the run is at rest"
+            yield f"lines: {name} reports at last that it has not settled, but the run is at rest"
         if manifest["quiescent"] and name[0] == "h" and not any(one.serves.get(name, True) for one in stations):
-            yield f"lines: all stations say at last that they do not serve {name}, and the run is at rest"
+            yield f"lines: all stations report at last that they do not serve {name}, but the run is at rest"
         for quantity, size in node.sizes.items():
             if last.get((name, quantity)) != size:
-                yield f"lines: {name} says {size} of {quantity} at last, and samples have {last.get((name, quantity))}"
+                yield f"lines: {name} has {size} of {quantity} at last, but samples have {last.get((name, quantity))}"

@@ -1,12 +1,12 @@
-"""Whether as much was sent and received as the lines of programs say.
+"""Check that as much was sent and received as the lines of programs state.
 
 Checks    of processes: each line `send` is one message, in the end sent, or never left; each line `receive` is one
           that was received. Their bytes are those of the lines
           of hosts and stations: of the frames that lines ask for those are missing that found a full queue, or waited
           when their node crashed, vanished or ended. Where none is missing, bytes and payload are those of the lines.
-          No more are told of than were received, no fewer than were received by who they are for. Over wires each
-          message comes to each station that a line sends it to, if none was lost and none is under way
-Model     a message that says no `bytes` is as long as its compact UTF-8 encoding and its payload
+          No more are reported than were received, no fewer than were received by their receivers. Over wires each
+          message comes to each station that a line sends it to, if none was lost and none is in transit
+Model     a message without `bytes` is as long as its compact UTF-8 encoding and its payload
 Units     bytes
 Source    ours: docs/guide/programs.md
 """
@@ -66,7 +66,7 @@ def _of_processes(found: Counter[tuple[str, str]], messages: dict[str, Any]) -> 
     )
     for name, counted, words in pairs:
         if found["p", name] != counted:
-            yield f"lines: {found['p', name]} ({name}), and counters.json has {counted} {words}"
+            yield f"lines: {found['p', name]} ({name}), but counters.json has {counted} {words}"
 
 
 def _of_hosts(
@@ -79,29 +79,29 @@ def _of_hosts(
         sent, size, control = (sum(kind[name] for kind in kinds) for name in ("count", "bytes", "control_bytes"))
         said = found[side[0], "sent"]
         if sent > said:
-            yield f"lines: {side}s say {said} frames, and counters.json has {sent} of them"
+            yield f"lines: {side}s report {said} frames, but counters.json has {sent} of them"
         # a life of a node ends with what waits in its radio then
         more = radio["queue_drops"] + found[side[0], "start told"] * ((known.queue_frames if known else said) + 1)
         if sent < said - more:
-            yield f"lines: {side}s say {said} frames, counters.json has {sent}, and {more} can have been dropped"
+            yield f"lines: {side}s report {said} frames, counters.json has {sent}, and {more} can have been dropped"
         payload, text = found[side[0], "payload"], found[side[0], "bytes"]
         if sent == said and size - control != payload:
-            yield f"lines: {payload} bytes of payload of {side}s, and counters.json has {size - control}"
+            yield f"lines: {payload} bytes of payload of {side}s, but counters.json has {size - control}"
         around = known.air.carriers[0].around_bytes if known and known.air else None
         if sent == said and around is not None and size != text + sent * around:
             yield (
-                f"lines: {text} bytes in {sent} frames of {side}s, and counters.json has {size} with {around} around"
+                f"lines: {text} bytes in {sent} frames of {side}s, but counters.json has {size} with {around} around"
                 " each"
             )
     told = found["h", "receive told"] + found["s", "receive told"]
     if not radio["addressed"]["received"] <= told <= radio["received"]:
         yield (
-            f"lines: {told} frames are told of, counters.json has {radio['received']} received,"
-            f" {radio['addressed']['received']} of them by who they are for"
+            f"lines: {told} frames are reported to nodes, counters.json has {radio['received']} received,"
+            f" {radio['addressed']['received']} of them by their receivers"
         )
     dropped = found["h", "dropped told"] + found["s", "dropped told"]
     if dropped > radio["queue_drops"]:
-        yield f"lines: {dropped} frames are told to be dropped, and counters.json has {radio['queue_drops']}"
+        yield f"lines: {dropped} frames are reported as dropped, but counters.json has {radio['queue_drops']}"
     said, told = found["s", "wire"], found["s", "wire told"]
     if told > said or quiescent and not wired.get("lost") and told != said:
-        yield f"lines: {told} messages from other stations are told of, and {said} were sent"
+        yield f"lines: {told} messages from other stations are reported to stations, but {said} were sent"

@@ -1,11 +1,11 @@
-"""Whether programs were told of the timers that they had set, when these were due.
+"""Check that programs were notified of the timers that they had set, when these were due.
 
-Checks    a timer that is told was set in the same life, has not been told since, and was not cancelled. It comes when
+Checks    a timer that is reported was set in the same life, not reported since, and not cancelled. It comes when
           it was due or, with `between_ns`, within what was asked for
-          a timer that was due before a later line of its life, or before the end of the run, has been told, unless
-          its node crashed first, or has said that it is out
-Model     setting a timer that runs moves it. A host that is no member at the end may be gone, and its timers with it.
-          Nobody plans the times of an adversary's schedule: there only the first check is asked, without when
+          a timer that was due before a later line of its life, or before the end of the run, has been reported, unless
+          its node crashed first, or has reported that it is out
+Model     setting a timer that runs moves it. A host that is not a member at the end may be gone, and its timers with
+          it. The times of an adversary's schedule are not planned: there only the first check is asked, without when
 Units     integer nanoseconds
 Source    ours: docs/guide/programs.md
 """
@@ -33,7 +33,7 @@ class Timers:
         self._running: dict[str, dict[str, Due]] = {}  # node -> name -> when it is due, in the present life
         self._latest: dict[str, list[tuple[int, str]]] = {}  # node -> heap of when each is due at the latest
         self._lives: dict[str, int] = {}
-        self._may_be_gone: set[str] = set()  # hosts that have said `out`: no event tells that they are gone
+        self._may_be_gone: set[str] = set()  # hosts that have reported `out`: no event records that they are gone
 
     def note_said(self, line: Any) -> None:
         what, running = line.object, self._running[line.node]
@@ -48,7 +48,7 @@ class Timers:
             heappush(self._latest[line.node], (due[1], what["name"]))
 
     def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
-        """What is wrong with something told: of what, what it is, what was expected."""
+        """What is wrong with an event: its subject, what it is, what was expected."""
         if line.life != self._lives.get(line.node):
             self._lives[line.node], self._running[line.node], self._latest[line.node] = line.life, {}, []
         if line.object["ev"] == "timer":
@@ -64,7 +64,7 @@ class Timers:
             yield "ev", line.object["ev"], f"timer {missed} before"
 
     def missed(self, events: Table, end_ns: int) -> str | None:
-        """In one sentence: a timer that was due before the end of the run, and was never told."""
+        """In one sentence: a timer that was due before the end of the run, and was never reported."""
         kinds = events.coded("event")
         crashes = Counter(events.picked("node", kinds.rows("crash")))
         changes = kinds.rows("join", "leave")
@@ -75,7 +75,7 @@ class Timers:
             )
             missed = self._missed(node, end_ns) if is_there else None
             if missed is not None:
-                return f"lines: {node} is never told of timer {missed}, and the run ends at {end_ns / 1e9:.6f} s"
+                return f"lines: {node} is never notified of timer {missed}, but the run ends at {end_ns / 1e9:.6f} s"
         return None
 
     def _missed(self, node: str, at_ns: int) -> str | None:

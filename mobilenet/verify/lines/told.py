@@ -1,12 +1,12 @@
-"""Whether programs were told what is so: who they are, where, when, and what others said.
+"""Check that events to programs are true: their identity, place, time, and others' messages.
 
 Checks    `t` of each event is its time; `me`, `role` and the numbers of nodes of `start` are those of the node and the
           run; `stable` is what the node stored last
           the payload of a broadcast is the scenario's; a cell is one of the run, none when the host has just left
           coverage, and that in which it has just come into coverage
-          a message that is told was said before by the node that it is from, to this one or to all
+          a message that is received was sent before by the node that it is from, to this one or to all
           timers come when they are due: see timers.py
-Model     two messages are the same if their JSON values are. What somebody says may be lost, and on the adversary's
+Model     two messages are the same if their JSON values are. What a node sends may be lost, and on the adversary's
           network come twice, so nothing is counted here
 Source    ours: docs/guide/programs.md
 """
@@ -23,7 +23,7 @@ from mobilenet.rundir.table import Table
 from mobilenet.verify.lines.forms import ROLES
 from mobilenet.verify.lines.timers import Timers
 
-PEERS = {"h": "sh", "s": "h", "p": "p"}  # whose frames a node is told of
+PEERS = {"h": "sh", "s": "h", "p": "p"}  # whose frames a node receives
 LONGEST = 80  # characters of a value in a sentence
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
@@ -31,7 +31,7 @@ encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 def told_problem(
     rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expected | ProcessPlan | None
 ) -> str | None:
-    """`rows`: lines as in judge.py. The first thing told that is not so."""
+    """The first event to a program that is not true. `rows`: lines as in judge.py."""
     known = _Known(events, manifest, expected)
     for row, line in enumerate(rows):
         if line.said:
@@ -39,7 +39,7 @@ def told_problem(
         elif (wrong := next(known.wrongs(line), None)) is not None:
             key, is_told, due = wrong
             return (
-                f"lines: row {row}: {line.node} is told at {line.at_ns / 1e9:.6f} s in {line.object.get('ev')} that"
+                f"lines: row {row}: {line.node} is notified at {line.at_ns / 1e9:.6f} s in {line.object.get('ev')} that"
                 f" {key} is {cut(encode(is_told), LONGEST)}, expected {due}"
             )
     return known.timers.missed(events, round(manifest["simulated_s"] * 1e9))
@@ -65,7 +65,7 @@ class _Known:
         names = ("node", "time_ns", "station")
         columns = (events.picked(name, chosen) for name in names)
         self._covered: dict[tuple[str, int], set[int | None]] = {}
-        self._entered: set[tuple[str, int]] = set()  # which node was told of the station of its in_coverage, and when
+        self._entered: set[tuple[str, int]] = set()  # which node learned the station of its in_coverage, and when
         for node, at_ns, station in zip(*columns, strict=True):
             self._covered.setdefault((node, at_ns), set()).add(None if station is None else int(station[1:]))
 
@@ -81,14 +81,14 @@ class _Known:
             self._said.add((line.node, how, to if type(to) is int else None, self._text(what)))
 
     def _text(self, what: dict[str, Any]) -> str:
-        """The same object stands for all equal lines."""
+        """Use the same object for all equal lines."""
         found = self._texts.get(id(what))
         if found is None:
             found = self._texts[id(what)] = encode(what.get("message"))
         return found
 
     def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
-        """What is wrong, as it was told, and what was expected."""
+        """What is wrong, as it was sent, and what was expected."""
         what, kind, me = line.object, line.object["ev"], int(line.node[1:])
         if what.get("t") != line.at_ns:
             yield "t", what.get("t"), str(line.at_ns)
@@ -105,7 +105,7 @@ class _Known:
             peers = [f"{letter}{what.get('from')}" for letter in kinds]
             said = ((peer, kind, to, text) for peer in peers for to in (me, None))
             if self._said.isdisjoint(said):
-                yield "message", what.get("message"), f"something that {' or '.join(peers)} has said to it before"
+                yield "message", what.get("message"), f"something that {' or '.join(peers)} has sent to it before"
 
     def _start_wrongs(self, line: Any, me: int) -> Iterator[tuple[str, Any, str]]:
         what, role = line.object, ROLES[line.node[0]]

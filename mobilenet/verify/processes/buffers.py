@@ -1,11 +1,11 @@
-"""Whether the sizes of buffers of processes can be what was measured, as far as they follow from events.
+"""Check the sizes of buffers of processes, as far as they follow from events.
 
 Checks    samples are of processes; the buffers are those that the protocol has, all of them, and their sizes are whole
           numbers
           a buffer with an entry for each message never holds more than were broadcast so far
           where the protocol reports completion and changes are sampled, a source has an entry for each of its
           broadcasts that is not complete yet, and none any more from the completion on
-Model     of the broadcasts over VCube; plug-ins and programs have buffers of their own
+Model     of the broadcasts over VCube; plug-ins and programs have their own buffers
 Units     integer nanoseconds; messages
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
 """
@@ -60,7 +60,7 @@ def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterato
     for row in np.flatnonzero((values > sent) & quantity.among(told.per_message)).tolist():
         yield (
             f"at {times[row] / 1e9:g} (row {row}): {samples['node'][row]} holds {values[row]:g} in"
-            f" {samples['quantity'][row]}, and {counted(int(sent[row]), 'message')} broadcast so far"
+            f" {samples['quantity'][row]}, but {counted(int(sent[row]), 'message')} broadcast so far"
         )
 
 
@@ -86,7 +86,7 @@ def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
         is_last = np.append(changed_ns[1:] != changed_ns[:-1], True)
         for i in np.flatnonzero(is_last & (has < due)).tolist():
             yield (
-                f"at {changed_ns[i] / 1e9:g}: {name} holds {has[i]:g} in {WAITS}, and {due[i]} of its broadcasts are"
+                f"at {changed_ns[i] / 1e9:g}: {name} holds {has[i]:g} in {WAITS}, but {due[i]} of its broadcasts are"
                 " not complete"
             )
 
@@ -94,8 +94,8 @@ def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
 def _left_problems(events: Table, samples: Table, told: Broadcasting) -> Iterator[str]:
     """A completion takes the broadcast's entry away, which shows where nothing else happens at that instant.
 
-    Where somebody suspects the source, others may have begun its broadcast anew, so that an entry stays; and a bundle
-    may bring another message, which is delivered unless somebody is suspected.
+    Where a process suspects the source, others may have begun its broadcast again, so that an entry stays; and a bundle
+    may bring another message, which is delivered unless a process is suspected.
     """
     event, node, times = events.coded("event"), events.coded("node"), events.numbers("time_ns")
     suspicions = events.picked("detail", event.rows("suspect"))
@@ -113,6 +113,6 @@ def _left_problems(events: Table, samples: Table, told: Broadcasting) -> Iterato
     rows = rows[is_known[node.codes[rows]] & ~np.isin(happened[rows], happened[others])]
     for row in rows[~np.isin(happened[rows], changed)].tolist():
         yield (
-            f"{events['node'][row]} learns at {times[row] / 1e9:g} that {events['message'][row]} is complete, and its"
+            f"{events['node'][row]} learns at {times[row] / 1e9:g} that {events['message'][row]} is complete, but its"
             f" {WAITS} does not change"
         )

@@ -1,12 +1,12 @@
-"""Whether a source learned that its broadcast was complete when it can have, and always did.
+"""Check that a source learned that its broadcast was complete when it can have, and always did.
 
 Checks    the instant that a completion names is that of the event, or one hand-over before it
           a protocol that does not report completion reports none
-          while the source does not suspect everybody, a completion rests on an acknowledgement, unless the source
+          while the source does not suspect all others, a completion rests on an acknowledgement, unless the source
           suspects another process at that instant: so it has made at least two ways over the network
           in a run without suspicions an acknowledgement has come from every delivery
           at rest, every broadcast of a correct source is complete
-Model     that a completion has been told twice, or of another's message, is judged by properties.py
+Model     that a completion is reported twice, or for another's message, is judged by properties.py
 Units     integer nanoseconds
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
 """
@@ -61,14 +61,14 @@ def _problems(events: Table, processes: int, plan: ProcessPlan) -> Iterator[str]
             at_ns = json.loads(detail)["at_ns"]
             does = f"{seen(events, row)}: {node} learns that {message} is complete"
             if told is not None and not told.completes:
-                yield f"{does}, and {told.name} does not report completion"
+                yield f"{does}, but {told.name} does not report completion"
             if now_ns - at_ns not in (0, plan.hand_over_ns):
-                yield f"{does}, and at_ns is {at_ns}, expected {_expected(now_ns, plan.hand_over_ns)}"
+                yield f"{does}, but at_ns is {at_ns}, expected {_expected(now_ns, plan.hand_over_ns)}"
             if told is None or message not in sent_ns:
                 continue
             owes = len(suspected.get(node, ())) < processes - 1 and last_suspicion_ns.get(node) != now_ns
             if owes and now_ns - at_ns != plan.hand_over_ns:
-                yield f"{does} by an acknowledgement, and at_ns is {at_ns}, expected {now_ns - plan.hand_over_ns}"
+                yield f"{does} by an acknowledgement, but at_ns is {at_ns}, expected {now_ns - plan.hand_over_ns}"
             if owes and now_ns < sent_ns[message] + 2 * plan.hop_ns:
                 yield f"{does}, {now_ns - sent_ns[message]} ns after its broadcast; two ways take {2 * plan.hop_ns} ns"
             if last_ns is not None and now_ns < last_ns.get(message, now_ns - plan.hop_ns) + plan.hop_ns:

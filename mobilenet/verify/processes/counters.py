@@ -115,11 +115,11 @@ def _problems(
             hop_ns = 0 if name != "detector" or plan.detector is None else plan.detector.hop_ns
             if lane["last_reception_ns"] + plan.hand_over_ns < hop_ns:
                 yield (
-                    f"{name}: last_reception_ns is {lane['last_reception_ns']}, and no message takes less than"
+                    f"{name}: last_reception_ns is {lane['last_reception_ns']}, but no message takes less than"
                     f" {hop_ns - plan.hand_over_ns} ns"
                 )
             if not lane["received"] and not lane["receiver_down"]:
-                yield f"{name}: last_reception_ns is {lane['last_reception_ns']}, and nothing arrived"
+                yield f"{name}: last_reception_ns is {lane['last_reception_ns']}, but nothing arrived"
     if detector is not None:
         yield from _detector_problems(detector, plan, end_ns)
     if plan.broadcasting is not None:
@@ -146,17 +146,17 @@ def _packets_problems(messages: dict[str, Any], plan: ProcessPlan | None) -> Ite
             yield f"messages: {messages['sent']} packets sent, but {found} in {key}"
     carried = sum(int(size) * count for size, count in messages["packets_by_messages"].items())
     if messages["receptions"] > carried:
-        yield f"messages: {messages['receptions']} receptions, and all packets carry {carried} messages"
+        yield f"messages: {messages['receptions']} receptions, but all packets carry {carried} messages"
     if plan is None or plan.broadcasting is None:
         return
     sizes = messages["packets_by_bytes_from"]
     least = sum(int(size) * count for size, count in sizes.items())
     most = least + (BYTES_STEP - 1) * sum(sizes.values())
     if not least <= messages["bytes"] <= most:
-        yield f"messages: {messages['bytes']} bytes, and packets_by_bytes_from has {least} to {most}"
+        yield f"messages: {messages['bytes']} bytes, but packets_by_bytes_from has {least} to {most}"
     if messages["receptions_waited_ns"] < messages["receptions"] * plan.hop_ns:
         yield (
-            f"messages: {messages['receptions']} receptions waited {messages['receptions_waited_ns']} ns, and the"
+            f"messages: {messages['receptions']} receptions waited {messages['receptions_waited_ns']} ns, but the"
             f" network takes at least {plan.hop_ns} ns for each"
         )
 
@@ -166,14 +166,14 @@ def _detector_problems(detector: dict[str, Any], plan: ProcessPlan, end_ns: int)
     if plan.detector is None:
         planted = next((key for key in COUNTS if detector[key]), None)
         if planted is not None:
-            yield f"detector: {planted} is {detector[planted]}, and the scenario has no failure detector"
+            yield f"detector: {planted} is {detector[planted]}, but the scenario has no failure detector"
         return
     least = sum(count for i, count in enumerate(plan.detector.partners) if plan.crashes_ns.get(f"p{i}", end_ns + 1) > 0)
     if handed < least:
-        yield f"detector: {handed} tests and answers, and the first round has {least} tests"
+        yield f"detector: {handed} tests and answers, but the first round has {least} tests"
     low, high = plan.detector.least_bytes * handed, plan.detector.most_bytes * handed
     if not low <= detector["bytes"] <= high:
-        yield f"detector: {detector['bytes']} bytes, and {handed} tests and answers have {low} to {high}"
+        yield f"detector: {detector['bytes']} bytes, but {handed} tests and answers have {low} to {high}"
 
 
 def _deliveries(events: Table) -> Deliveries:
@@ -204,29 +204,29 @@ def _kinds_problems(
     else:
         strangers = sorted(set(kinds) - set(told.kinds))
         if strangers:
-            yield f"messages: {strangers[0]} in by_kind, and {told.name} sends {', '.join(told.kinds)}"
+            yield f"messages: {strangers[0]} in by_kind, but {told.name} sends {', '.join(told.kinds)}"
             return
         low, high = (sum(told.kinds[kind][end] * count for kind, count in kinds.items()) for end in (0, 1))
         carried = sum(told.carries.get(kind, 0) * count for kind, count in kinds.items())
     if not low <= messages["bytes"] <= high:
-        yield f"messages: {messages['bytes']} bytes, and messages of these classes have {low} to {high}"
+        yield f"messages: {messages['bytes']} bytes, but messages of these classes have {low} to {high}"
     if carried < found.pairs:
-        yield f"messages: {found.pairs} deliveries at other processes, and all messages carry {carried}"
+        yield f"messages: {found.pairs} deliveries at other processes, but all messages carry {carried}"
     if kinds is not None and messages["received"] * max(told.carries.values()) < found.pairs:
-        yield f"messages: {found.pairs} deliveries at other processes, and {messages['received']} messages received"
+        yield f"messages: {found.pairs} deliveries at other processes, but {messages['received']} messages received"
     needed = told.text_bytes * found.pairs
     if messages["bytes"] < needed:
-        yield f"messages: {messages['bytes']} bytes, and {found.pairs} deliveries at other processes take {needed}"
+        yield f"messages: {messages['bytes']} bytes, but {found.pairs} deliveries at other processes take {needed}"
     troubles = len(events.coded("event").rows("suspect", "crash"))
     if kinds is None or troubles or not manifest["quiescent"]:
         return
     due = found.broadcasts * (manifest["processes"] - 1)
     if told.quiet_bytes is not None and messages["bytes"] != told.quiet_bytes * due:
-        yield f"messages: {messages['bytes']} bytes, and {found.broadcasts} broadcasts take {told.quiet_bytes * due}"
+        yield f"messages: {messages['bytes']} bytes, but {found.broadcasts} broadcasts take {told.quiet_bytes * due}"
     if told.spans:
         for kind in ("tree", "ack"):
             if kinds.get(kind, 0) != due:
-                yield f"messages: {kinds.get(kind, 0)} {kind} in by_kind, and {found.broadcasts} broadcasts take {due}"
+                yield f"messages: {kinds.get(kind, 0)} {kind} in by_kind, but {found.broadcasts} broadcasts take {due}"
 
 
 def _reception_problems(
@@ -235,25 +235,25 @@ def _reception_problems(
     last_ns = found.last_ns - plan.hand_over_ns
     if found.pairs and messages["last_reception_ns"] < last_ns:
         yield (
-            f"messages: last_reception_ns is {messages['last_reception_ns']}, and the last delivery at another process"
+            f"messages: last_reception_ns is {messages['last_reception_ns']}, but the last delivery at another process"
             f" needs a reception at {last_ns}"
         )
     if plan.network != "packet":
         return
     if messages["receptions"] < found.pairs:
-        yield f"messages: {found.pairs} deliveries at other processes, and {messages['receptions']} receptions"
+        yield f"messages: {found.pairs} deliveries at other processes, but {messages['receptions']} receptions"
     due = found.broadcasts * (manifest["processes"] - 1)
     if messages["receptions"] > due or manifest["quiescent"] and messages["receptions"] != due:
-        yield f"messages: {messages['receptions']} receptions, and {found.broadcasts} broadcasts have {due}"
+        yield f"messages: {messages['receptions']} receptions, but {found.broadcasts} broadcasts have {due}"
     if manifest["quiescent"] and found.pairs == due and messages["receptions_waited_ns"] > found.delays_ns:
         yield (
-            f"messages: receptions waited {messages['receptions_waited_ns']} ns, and from broadcast to delivery they"
+            f"messages: receptions waited {messages['receptions_waited_ns']} ns, but from broadcast to delivery they"
             f" have {found.delays_ns} ns"
         )
 
 
 def _completion_problems(messages: dict[str, Any], events: Table) -> Iterator[str]:
-    """A source learns that its broadcast is complete by a reception, unless it suspects somebody, or has just begun."""
+    """A source learns of completion by a reception, unless it suspects a process, or has just begun."""
     event, node, times = events.coded("event"), events.coded("node"), events.numbers("time_ns")
     happened = times * len(node.words) + node.codes
     rows = event.rows("complete")
@@ -261,6 +261,6 @@ def _completion_problems(messages: dict[str, Any], events: Table) -> Iterator[st
     named = [json.loads(detail)["at_ns"] for detail in events.picked("detail", rows)]
     if named and max(named) > messages["last_reception_ns"]:
         yield (
-            f"messages: last_reception_ns is {messages['last_reception_ns']}, and a source learns by a reception at"
+            f"messages: last_reception_ns is {messages['last_reception_ns']}, but a source learns by a reception at"
             f" {max(named)} that its broadcast is complete"
         )

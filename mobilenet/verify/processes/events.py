@@ -1,9 +1,9 @@
-"""Whether processes did what the scenario plans for them, when it does, and their failure detectors what they can.
+"""Check that processes did what the scenario plans, in time, and their failure detectors what they can.
 
-Checks    a process crashes when the scenario says so, once, and never recovers
+Checks    a process crashes when the scenario plans it, once, and never recovers
           it broadcasts at the planned times, until it crashes, and numbers its messages from 0
           no message is delivered sooner than the network can bring it
-          without a failure detector there are no suspicions; a perfect one suspects every crashed process, once, and
+          without a failure detector no process is suspected; a perfect one suspects every crashed process, once, and
           no other one; any detector suspects and trusts in turns, and first when a test can have failed. In a run at
           rest each process that is up suspects each crashed one
 Model     all this follows from scenario and seed, from the network and from the detector, whatever the protocol does
@@ -52,7 +52,7 @@ def _stranger_problems(events: Table) -> Iterator[str]:
     for row in np.flatnonzero(~event.among(KINDS)).tolist():
         kind = events["event"][row]
         if kind == "recover":
-            yield f"{seen(events, row)}: {events['node'][row]} recovers, and a crashed process stays down"
+            yield f"{seen(events, row)}: {events['node'][row]} recovers, but a crashed process stays down"
         yield f"{seen(events, row)}: {events['node'][row]} has the event {kind}, which processes do not have"
 
 
@@ -62,15 +62,15 @@ def _crash_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterator[s
         node, now_ns = events["node"][row], events["time_ns"][row]
         due_ns = plan.crashes_ns.get(node)
         if due_ns is None:
-            yield f"{seen(events, row)}: {node} crashes, and the scenario does not crash it"
+            yield f"{seen(events, row)}: {node} crashes, but the scenario does not crash it"
         elif node in crashed:
             yield f"{seen(events, row)}: {node} crashes for the second time"
         elif now_ns != due_ns:
-            yield f"{seen(events, row)}: {node} crashes, and the scenario crashes it at {_tu(due_ns)}"
+            yield f"{seen(events, row)}: {node} crashes, but the scenario crashes it at {_tu(due_ns)}"
         crashed.add(node)
     for node, due_ns in plan.crashes_ns.items():
         if due_ns <= end_ns and node not in crashed:
-            yield f"{node} does not crash, and the scenario crashes it at {_tu(due_ns)}"
+            yield f"{node} does not crash, but the scenario crashes it at {_tu(due_ns)}"
 
 
 def _broadcast_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterator[str]:
@@ -87,16 +87,16 @@ def _broadcast_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterat
         done[node] += 1
         if number >= len(wanted[node]):
             planned = counted(len(wanted[node]), "broadcast")
-            yield f"{seen(events, row)}: {node} broadcasts {message}, and the scenario plans {planned} of it"
+            yield f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans {planned} of it"
         elif now_ns != wanted[node][number]:
             due_ns = wanted[node][number]
-            yield f"{seen(events, row)}: {node} broadcasts {message}, and the scenario plans that at {_tu(due_ns)}"
+            yield f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans that at {_tu(due_ns)}"
         elif message != f"{node}:{number}":
-            yield f"{seen(events, row)}: {node} broadcasts {message}, and its next message is {node}:{number}"
+            yield f"{seen(events, row)}: {node} broadcasts {message}, but its next message is {node}:{number}"
     for node, times_ns in wanted.items():
         if done[node] < len(times_ns) and times_ns[done[node]] <= end_ns:
             due_ns = times_ns[done[node]]
-            yield f"{node} does not broadcast {node}:{done[node]}, and the scenario plans that at {_tu(due_ns)}"
+            yield f"{node} does not broadcast {node}:{done[node]}, but the scenario plans that at {_tu(due_ns)}"
 
 
 def _delay_problems(events: Table, plan: ProcessPlan) -> Iterator[str]:
@@ -120,7 +120,7 @@ def _delay_problems(events: Table, plan: ProcessPlan) -> Iterator[str]:
         row, least = int(rows[i]), plan.hop_ns * (1 if plan.distances is None else int(links[i]))
         yield (
             f"{seen(events, row)}: {events['node'][row]} delivers {events['message'][row]} {_tu(int(took_ns[i]))} t.u."
-            f" after its broadcast, and the network takes at least {_tu(least)}"
+            f" after its broadcast, but the network takes at least {_tu(least)}"
         )
 
 
@@ -143,7 +143,7 @@ class _Suspicions:
                 continue
             does = "suspects" if events["event"][row] == "suspect" else "trusts"
             if detector is None:
-                yield f"{seen(events, row)}: {node} {does} a process, and the scenario has no failure detector"
+                yield f"{seen(events, row)}: {node} {does} a process, but the scenario has no failure detector"
                 return
             other = _process_in(events["detail"][row])
             if other not in self._names or other == node:
@@ -176,7 +176,7 @@ class _Suspicions:
                 for node in sorted(self._names - set(self._crashed)):
                     history = self._suspected.get((node, other))
                     if not history or not history[-1][1]:
-                        yield f"{node} does not suspect {other} at the end, which crashed, and the run is at rest"
+                        yield f"{node} does not suspect {other} at the end, which crashed, but the run is at rest"
         for at_ns, by, about in detector.mistakes:
             history = self._suspected.get((by, about), [])
             before = [suspects for time_ns, suspects in history if time_ns < at_ns]

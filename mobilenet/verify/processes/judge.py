@@ -1,19 +1,19 @@
-"""All verdicts on a run of processes on an abstract network.
+"""Judge a run of processes on an abstract network: all verdicts.
 
 Checks    record        the record can be what it claims to be: as for other runs, and only p0..p(n-1) do something; and
                         they do what the scenario plans: see events.py, completions.py, buffers.py
           creation      what is delivered was broadcast before, by the process that its id names, once
-          duplication   nobody delivers a message twice
-          membership    nobody does anything after it has crashed
+          duplication   no process delivers a message twice
+          membership    no process does anything after it has crashed
           order         fifo: of each source in the order of its broadcasts; causal: nothing before what its source had
                         delivered or broadcast before; where the run promises it
           validity      a correct process delivers what it broadcasts
           agreement     every correct process delivers what a correct process broadcast, and (where the run promises
-                        it) whatever some correct process delivers; unknown where more processes crash than the
-                        protocol says it survives
-          completion    a source that is told that its broadcast is complete is told so once, and only when all
+                        it) everything that some correct process delivers; unknown where more processes crash than the
+                        protocol declares it survives
+          completion    a source that learns that its broadcast is complete learns it once, and only when all
                         correct processes have delivered it; where the detector is perfect. At rest a correct
-                        source has been told of all its broadcasts, if its protocol reports completion
+                        source has learned it of all its broadcasts, if its protocol reports completion
           conservation  every message is accounted for: see counters.py
           drained       at rest all buffers of correct processes are empty; and the run comes to rest. Where messages
                         may be held for ever: all correct processes hold equally many, and not more than there are
@@ -67,7 +67,7 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
         events_problem(events, manifest)
         or rows_problem(events, samples, positions, run.counters)
         or _processes_problem(events, manifest)
-        or (f"positions: {len(positions['node'])} rows, and processes have no places" if positions["node"] else None)
+        or (f"positions: {len(positions['node'])} rows, but processes have no places" if positions["node"] else None)
         or (None if error is not None else _samples_problem(events, samples, manifest))
     )
     if damage is not None:
@@ -116,7 +116,7 @@ def _contradicted(events: Table, samples: Table, manifest: dict[str, Any], plan:
 
 
 def _own_clock_problem(events: Table, manifest: dict[str, Any]) -> str | None:
-    """Programs are asked for a clock of their own at rest, where a process that is up lacks what one of them has."""
+    """Programs are asked for their own clock at rest, where a process that is up lacks what one of them has."""
     if not manifest.get("own_clock"):
         return None
     kinds = events.coded("event")
@@ -133,14 +133,14 @@ def _own_clock_problem(events: Table, manifest: dict[str, Any]) -> str | None:
     }
     if manifest["quiescent"] and not all(due <= there for there in has.values()):
         return None
-    return "manifest: own_clock, and no delivery is missing at rest"
+    return "manifest: own_clock, but no delivery is missing at rest"
 
 
 def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
     """A run is looked at once per time unit, and ends when it is at rest; else at the end of its duration."""
     end_ns, last_ns = (round(manifest[name] * 1e9) for name in ("simulated_s", "duration_s"))
     if not manifest["quiescent"]:
-        return None if end_ns == last_ns else f"manifest: not at rest, and it ended at {end_ns / 1e9:g}"
+        return None if end_ns == last_ns else f"manifest: not at rest, but it ended at {end_ns / 1e9:g}"
     messages = counters["messages"]
     if plan.broadcasting is None or messages["never_left"] or messages["receiver_down"]:
         return None
@@ -150,7 +150,7 @@ def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, An
     due_ns = min(last_ns, -(-rest_ns // SECOND) * SECOND)
     if end_ns == due_ns:
         return None
-    return f"manifest: {end_ns / 1e9:g} t.u. simulated, and the run was at rest at {due_ns / 1e9:g}"
+    return f"manifest: {end_ns / 1e9:g} t.u. simulated, but the run was at rest at {due_ns / 1e9:g}"
 
 
 def _excused(verdict: Verdict, manifest: dict[str, Any]) -> Verdict:

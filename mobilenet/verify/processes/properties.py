@@ -61,7 +61,7 @@ class ProcessJudge:
         self.has_delivered = True
         place = self._bits.get(message)
         if place is None:
-            self._violated("creation", f"{when}: {node} delivers {message}, which nobody has broadcast")
+            self._violated("creation", f"{when}: {node} delivers {message}, which no process has broadcast")
             return
         bit = 1 << place
         if self._has[node] & bit:
@@ -82,8 +82,8 @@ class ProcessJudge:
     def _complete(self, node: str, message: str, when: str) -> None:
         place = self._bits.get(message)
         if place is None or message in self._told or message.partition(":")[0] != node:
-            why = "which nobody has broadcast" if place is None else "for the second time or not its own"
-            self._violated("completion", f"{when}: {node} is told of {message}, {why}")
+            why = "which no process has broadcast" if place is None else "for the second time or not its own"
+            self._violated("completion", f"{when}: {node} is notified of {message}, {why}")
             return
         self._told.add(message)
         if self._promises["completes_when_delivered"]:
@@ -94,7 +94,7 @@ class ProcessJudge:
                 self._completed.append((message, place, lacking))
 
     def _judge_completions(self) -> None:
-        """Who lacked a message when it was complete, and lives to the end."""
+        """A process that lacked a message when it was complete, and lives to the end."""
         for message, _, lacking in self._completed:
             for name in lacking:
                 if name not in self.crashed:
@@ -107,7 +107,7 @@ class ProcessJudge:
         for message, place in self._bits.items():
             source = message.partition(":")[0]
             if source not in self.crashed and not self._has[source] >> place & 1:
-                return f"{source} broadcast {message}, and never delivered it"
+                return f"{source} broadcast {message}, but never delivered it"
         return None
 
     def lost_for_ever(self) -> int:

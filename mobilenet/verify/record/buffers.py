@@ -72,7 +72,7 @@ class _Record:
             yield from self._waiting_problems(node, sizes)
 
     def _own_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
-        """Of a host's sbuffer: it grows with each broadcast, by one."""
+        """Check a host's sbuffer: it grows with each broadcast, by one."""
         steps = np.diff(sizes.values, prepend=0.0)
         grown_ns = sizes.times[steps > 0]
         sent_ns = self._sent_ns[self._node.codes[self._sent_rows] == self._node.code(node)]
@@ -83,11 +83,11 @@ class _Record:
             yield f"samples: the sbuffer of {node} grows by {steps[i]:g} at {_s(sizes.times[i])}, expected by one"
         odd_ns = min(set(grown_ns.tolist()) ^ set(sent_ns.tolist()), default=None)
         if odd_ns in sent_ns:
-            yield f"samples: {node} broadcasts at {_s(odd_ns)}, and its sbuffer does not grow"
+            yield f"samples: {node} broadcasts at {_s(odd_ns)}, but its sbuffer does not grow"
         elif odd_ns is not None:
             yield f"samples: the sbuffer of {node} grows at {_s(odd_ns)}, when it broadcasts nothing"
         elif len(grown_ns) != len(sent_ns):
-            yield f"samples: the sbuffer of {node} grows {len(grown_ns)} times, and it broadcasts {len(sent_ns)} times"
+            yield f"samples: the sbuffer of {node} grows {len(grown_ns)} times, but it broadcasts {len(sent_ns)} times"
 
     def shrink_problems(self, gives_up: bool, least_ns: int) -> Iterator[str]:
         """Of hosts' sbuffers: what leaves one was acknowledged, after two frames, and the host was up."""
@@ -116,14 +116,14 @@ class _Record:
     def _unsampled_problems(self) -> Iterator[str]:
         for code in np.unique(self._node.codes[self._sent_rows]).tolist():
             if self._node.words[code] not in self._sizes[SBUFFER]:
-                yield f"samples: {self._node.words[code]} broadcasts, and its sbuffer was never sampled"
+                yield f"samples: {self._node.words[code]} broadcasts, but its sbuffer was never sampled"
 
     def _most_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
-        """Of a station's sbuffer: each message comes in once at most."""
+        """Check a station's sbuffer: each message comes in once at most."""
         grown, sent = sizes.grown, np.searchsorted(self._arrivals(node), sizes.times, "right")
         for i in np.flatnonzero(grown > sent).tolist():
             yield (
-                f"samples: the sbuffer of {node} has taken {grown[i]:g} messages by {_s(sizes.times[i])}, and"
+                f"samples: the sbuffer of {node} has taken {grown[i]:g} messages by {_s(sizes.times[i])}, but"
                 f" {sent[i]} can have come in"
             )
 
@@ -186,7 +186,7 @@ class _Record:
             held = np.concatenate(([0.0], sizes.values))[np.searchsorted(sizes.times, now_ns, "right")]
             for i in np.flatnonzero(held < least).tolist():
                 yield (
-                    f"samples: the sbuffer of {name} holds {held[i]:g} messages at {_s(now_ns[i])}, and"
+                    f"samples: the sbuffer of {name} holds {held[i]:g} messages at {_s(now_ns[i])}, but"
                     f" {self._node.words[self._node.codes[rows[at[i]]]]} has yet to deliver {least[i]} that had come in"
                 )
 
@@ -218,7 +218,7 @@ class _Record:
             most, of_what = self._unacknowledged(sizes.times), "are in the sbuffers of all hosts"
         for i in np.flatnonzero(sizes.values > most).tolist():
             yield (
-                f"samples: the rbuffer of {node} holds {sizes.values[i]:g} messages at {_s(sizes.times[i])}, and"
+                f"samples: the rbuffer of {node} holds {sizes.values[i]:g} messages at {_s(sizes.times[i])}, but"
                 f" {most[i]:g} {of_what}"
             )
 

@@ -1,11 +1,11 @@
-"""Whether coverage, cells and crashes fit to what hosts deliver and refuse.
+"""Check coverage, cells and crashes against what hosts deliver and refuse.
 
 Checks    a broadcast names its message and nothing else; a delivery has no detail; only where programs talk UDP are
           there datagrams
           hosts come into coverage and leave it in turns
-          a delivery names the cell of its host: none out of coverage, and one within, if the network tells cells at
+          a delivery names the cell of its host: none out of coverage, and one within, if the network records cells at
           all (an adversary's does not)
-          a broadcast was refused either because the host was down, and it was, or because it was no member
+          a broadcast was refused either because the host was down, and it was, or because it was not a member
 Model     the network sees to all of it, whatever the protocol does. The protocol chooses the cell: see
           broadcasts/conduct.py
 Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
@@ -25,7 +25,7 @@ def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
     """The first row that does not fit to those before it. `has_datagrams`: whether there may be any."""
     if (odd := _odd_row(Table.of(events), has_datagrams)) is not None:
         return f"events: event {odd} ({events['event'][odd]}) of {events['node'][odd]} has something no such event has"
-    covered: dict[str, bool] = {}  # hosts in coverage -> whether the network tells their cells
+    covered: dict[str, bool] = {}  # hosts in coverage -> whether the network records their cells
     down: set[str] = set()
     for row, event, node, station in turns(events, "event", "node", "station"):
         problem = None
@@ -62,7 +62,7 @@ def _odd_row(events: Table, has_datagrams: bool) -> int | None:
 def _where(node: str, covered: dict[str, bool]) -> str:
     if node not in covered:
         return "although it is out of coverage"
-    return "although it is in coverage" if covered[node] else "where cells are not told"
+    return "although it is in coverage" if covered[node] else "where cells are not recorded"
 
 
 def _refusal_problem(detail: str | None, is_down: bool) -> str | None:

@@ -1,10 +1,10 @@
-"""Whether every frame is accounted for, on radio and wire.
+"""Check that every frame is accounted for, on radio and wire.
 
 Model     a pair is a frame and a node within its reach: in range, or, where power decides, one at which its preamble
           is detected if the medium is silent. It was received, or lost for one reason. A radio that copies frames (only
           an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
-          told twice, in counters.json and in the samples of the network, agree. The share that is lost at random is the
-          scenario's; retries, and frames given up, are only of frames that are acknowledged
+          recorded twice, in counters.json and in the samples of the network, agree. The share that is lost at random is
+          the scenario's; retries, and frames given up, are only of frames that are acknowledged
 Units     frames, bytes of PSDU
 Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
@@ -93,7 +93,7 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
         yield from _chance_problems(radio, expected.radio)
         yield from _unicast_problems(radio, expected.radio)
         if radio["lost"].get("receiver_down") and expected.radio.always_up:
-            yield f"radio: {radio['lost']['receiver_down']} pairs lost as receiver_down, and every node is always up"
+            yield f"radio: {radio['lost']['receiver_down']} pairs lost as receiver_down, but every node is always up"
     if expected is not None and expected.hosts is not None and expected.places is not None:
         nodes = len(expected.hosts) + len(expected.places.stations_m)
         if radio["pairs_in_range"] > radio["frames"] * max(0, nodes - 1):
@@ -110,22 +110,22 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expecte
         but = f", {lost} lost" if lost else ""
         yield f"wired: {wired['sent']} sent, {wired['delivered']} delivered{but} and {wired['in_flight']} in flight"
     if lost and expected is not None and not any(switch.loses for switch in expected.switches):
-        yield f"wired: {lost} lost, and nobody cut a link so that it loses anything"
+        yield f"wired: {lost} lost, but no link was cut so that it loses anything"
     if quiescent and wired["in_flight"]:
         yield f"wired: quiescent, but {wired['in_flight']} in flight"
     if wired.get("suspicions") and expected is not None and expected.radio is not None and not expected.radio.suspects:
-        yield f"wired: {wired['suspicions']} suspicions, and this backbone has no failure detector"
+        yield f"wired: {wired['suspicions']} suspicions, but this backbone has no failure detector"
 
 
 def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """Of what meets no other frame, the scenario's share is lost at random, within what chance allows (Bernstein)."""
+    """Check that, of frames that meet no other, the scenario's share is lost at random, within chance (Bernstein)."""
     lost = radio["lost"].get("random", 0)
     tried = radio["received"] + lost
     for share, sign in ((expected.least_loss, -1), (expected.most_loss, 1)):
         mean, variance, rare = tried * share, tried * share * (1 - share), -log(RARER_THAN)
         most = 0.0 if variance == 0 else rare / 3 + sqrt(rare**2 / 9 + 2 * rare * variance)
         if sign * (lost - mean) > most + 1:
-            yield f"radio: {lost} of {tried} receptions lost at random, and the scenario's loss is {share:g}"
+            yield f"radio: {lost} of {tried} receptions lost at random, but the scenario's loss is {share:g}"
 
 
 def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
@@ -134,11 +134,11 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
     if not expected.acknowledges:
         for name, count in (("mac_acks", radio["mac_acks"]), ("mac_given_up", given_up), ("mac_retries", retries)):
             if count:
-                yield f"radio: {count} {name}, and no frame of this protocol is acknowledged"
+                yield f"radio: {count} {name}, but no frame of this protocol is acknowledged"
     if retries > radio["frames"] - radio["mac_acks"]:
         yield f"radio: {retries} mac_retries in {radio['frames'] - radio['mac_acks']} frames"
     if retries < given_up * expected.least_retries or retries and not expected.least_retries:
-        yield f"radio: {given_up} mac_given_up, each after {expected.least_retries} retries, and {retries} mac_retries"
+        yield f"radio: {given_up} mac_given_up, each after {expected.least_retries} retries, but {retries} mac_retries"
 
 
 def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iterator[str]:

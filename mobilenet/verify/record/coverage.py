@@ -1,12 +1,12 @@
-"""Whether hosts are in coverage exactly where their recorded positions are.
+"""Check that hosts are in coverage exactly where their recorded positions are.
 
-Model     coverage is decided anew for a host on each tick of the attachment, when it appears, and when it is dragged;
+Model     coverage is decided again for a host on each tick of the attachment, when it appears, and when it is dragged;
           it changes at no other moment before the end of the active part. At a recorded position that falls on a tick
           it is known; elsewhere a host has walked since the last tick, at most with its speed limit, and between two
           recorded positions likewise. Where distances decide, what these ways and the host's error leave open is not
           judged. Where power decides, only recorded positions on ticks are judged, and every moment of a host that
-          cannot walk; hosts that err about their place are not. A place at which a millimetre makes the difference says
-          nothing
+          cannot walk; hosts that err about their place are not. A place at which a millimetre makes the difference
+          decides nothing
 Units     metres, integer nanoseconds
 Shapes    time_ns int64, x_m, y_m float64: (positions of one host,)
 Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
@@ -109,7 +109,7 @@ class _Host:
         for i in doubtful:
             if not any(drag[0] == self._times[i] for drag in self._plan.drags):
                 yield (
-                    f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, and events have it"
+                    f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, but events have it"
                     f" {'in' if said[i] else 'out of'} coverage"
                 )
 
@@ -118,7 +118,7 @@ class _Host:
         return (i for i in known if i < count and self._is_covered(i, 0.0) is (not said[i]))
 
     def _is_covered(self, i: int, ways_m: float) -> bool | None:
-        """Whether a station serves the host where it may be after so long a way; None: that is open."""
+        """Whether a station serves the host where it may be after a way of this length; None: that is open."""
         places = self._places
         if places.by_power:
             if ways_m or places.error_m or places.covers is None:

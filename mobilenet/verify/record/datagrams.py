@@ -31,7 +31,7 @@ def datagram_problem(
         if event == "datagram":
             number = numbers.get(node, 0)
             if name != f"{node}:{number}":
-                return f"event {row}: {node} sends datagram {name}, and its next one is {node}:{number}"
+                return f"event {row}: {node} sends datagram {name}, but its next one is {node}:{number}"
             numbers[node] = number + 1
             detail = json.loads(events["detail"][row] or "{}")
             to[name], size = detail.get("to"), detail.get("bytes")
@@ -39,7 +39,7 @@ def datagram_problem(
                 return f"event {row}: {node} sends datagram {name} of {size!r} bytes, expected 0 to {MOST_BYTES}"
             sent[name] = events["time_ns"][row], size
         elif name not in to:
-            return f"event {row}: {node} receives datagram {name}, which nobody has sent, or it has received before"
+            return f"event {row}: {node} receives datagram {name}, which was not sent, or which it has received before"
         elif (addressee := to.pop(name)) != node:
             return f"event {row}: {node} receives datagram {name}, which was for {addressee}"
         elif (took_ns := events["time_ns"][row] - sent[name][0]) < least_ns:
@@ -47,5 +47,5 @@ def datagram_problem(
         else:
             carried += sent[name][1]
     if counters is not None and carried > counters["radio"]["bytes"]:
-        return f"datagrams: {carried} bytes were received, and {counters['radio']['bytes']} bytes were in the air"
+        return f"datagrams: {carried} bytes were received, but {counters['radio']['bytes']} bytes were in the air"
     return None

@@ -1,13 +1,13 @@
-"""Whether anything happened sooner than the radio and the wires allow.
+"""Check that nothing happened sooner than the radio and the wires allow.
 
 Checks    no host delivers a message of another host within the air time of the shortest frame. Where the conduct of the
           protocol is known: of two frames, to a station and from it. Where hosts deliver only what their station sends,
           the same holds for their own messages; and where a frame carries the message as a whole, so do both of these.
           If the sender was connected to one station all the time, a host in another cell waits for the wire as well
           where the conduct is known: a join comes two frames after the wish, and a handoff ends two frames after it
-          began, unless a host goes back to its station over a connection that still stands (then at once). With a
+          began, unless a host goes back to its station over a connection that is still open (then at once). With a
           station that does not know the host yet it takes a way over the wire and one back
-Model     nothing but air times and the delay of one wire is counted: no queue, no retry, no propagation, and no length
+Model     only air times and the delay of one wire are counted: no queue, no retry, no propagation, and no length
           of any field
 Units     integer nanoseconds
 Shapes    rows, least_ns: int64 (deliveries,); by message: (messages,)
@@ -39,7 +39,7 @@ def delays_problem(events: Columns, expected: Expected | None) -> str | None:
 
 
 def least_airtime_ns(air: Air, payload_bytes: int = 0) -> int:
-    """Of a frame around so many bytes."""
+    """The air time of a frame around these bytes."""
     return min(carrier.airtime.of(carrier.around_bytes + payload_bytes) for carrier in air.carriers)
 
 
@@ -161,7 +161,7 @@ class _Sessions:
         took_ns, least_ns, first = now_ns - host.begun_ns, self._exchange_ns, ""
         if not self._conduct.only_connected:
             if took_ns == 0 and "relayed" not in json.loads(detail or "{}"):
-                return None  # back to its station, over the connection that stands
+                return None  # back to its station, over the open connection
         elif host.confirmed_with is not None and station not in (host.confirmed_with, *host.tried):
             least_ns, first = least_ns + self._wire_ns, f", to ask {host.confirmed_with}"
         if took_ns >= least_ns:

@@ -1,9 +1,9 @@
-"""Whether the details of handoffs fit to what follows from the events and the samples.
+"""Check the details of handoffs against the events and the samples.
 
 Checks    each detail has the keys that the protocol's have, and whole numbers of messages
           a handoff begins because of `recovery` exactly when the host has just recovered
-          `recovered`: so many messages come first, all broadcast before the handoff ended, and none more than there
-          were that the host had not delivered. Where the session lasts until the run is at rest, all of them come
+          `recovered`: this number of messages comes first, all broadcast before the handoff ended, and none more than
+          there were that the host had not delivered. Where the session lasts until the run is at rest, all of them come
           `skipped`: not more than messages were broadcast before
           where the lengths of lists are sampled, `skipped` is that of a list `skip` that the station sent since the
           handoff began, and `recovered` that of a list `bodies` sent between stations since the last session was
@@ -86,7 +86,7 @@ class _Handoffs:
                 )
             if self._quiescent and not len(after) and len(delivered) < recovered:
                 return (
-                    f"{self._when(row)}: {node}: handoff_end says {counted(recovered - len(delivered), 'more message')}"
+                    f"{self._when(row)}: {node}: handoff_end has {counted(recovered - len(delivered), 'more message')}"
                     " recovered than it delivers before the run is at rest"
                 )
         return None
@@ -124,21 +124,21 @@ class _Handoffs:
         sent = int(np.searchsorted(self._broadcasts, row))
         has = int(np.searchsorted(self._deliveries[node], row))
         if recovered > sent - has:
-            return f"says {counted(recovered, 'message')} recovered, of {sent} the host has {has}"
+            return f"has {counted(recovered, 'message')} recovered, of {sent} the host has {has}"
         if skipped > sent:
-            return f"says {counted(skipped, 'message')} skipped, of {sent}"
+            return f"has {counted(skipped, 'message')} skipped, of {sent}"
         since_ns, before, left = self._confirmed.get(node, (0, None, 0))
         if self._lengths is not None:
             lengths = _between(self._lengths.get(f"skip {station}"), self._begun_ns.get(node, 0), now_ns)
             if skipped not in lengths:
-                return f"says {counted(skipped, 'message')} skipped, {station} told of {_listed(lengths)}"
+                return f"has {counted(skipped, 'message')} skipped, {station} sent {_listed(lengths)}"
             lengths = _between(self._lengths.get("bodies"), since_ns, now_ns)
             if before == station:
                 lengths |= set(range(left + 1))
             if self._conduct.forgets_after_s is not None or node in self._given_up:
                 lengths.add(0)
             if recovered not in lengths:
-                return f"says {counted(recovered, 'message')} recovered, stations sent {_listed(lengths)}"
+                return f"has {counted(recovered, 'message')} recovered, stations sent {_listed(lengths)}"
         self._confirmed[node] = now_ns, station, recovered
         self._given_up.discard(node)
         if recovered:

@@ -1,10 +1,10 @@
-"""Whether a record that is whole contradicts itself, or the scenario that it is said to come from.
+"""Check that a whole record contradicts neither itself nor its scenario.
 
 Checks    totals     of the network never fall: see totals.py
-          cells      hosts deliver and refuse where they are said to be: see cells.py
+          cells      hosts deliver and refuse where they are recorded to be: see cells.py
           planned    what the scenario plans happened: see planned.py
           switched   nothing went over links that were cut, and radios that were off: see switched.py
-          places     everybody was where the scenario lets them be: see places.py
+          places     all nodes were where the scenario lets them be: see places.py
           delays     nothing came sooner than the radio and the wires allow: see delays.py
           handoffs   their details fit to what follows: see handoffs.py
           buffers    their sizes follow from events, as far as they do: see buffers.py

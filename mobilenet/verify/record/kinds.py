@@ -1,10 +1,10 @@
-"""Whether the messages of each class add up: their bytes, their lists, and who sends them.
+"""Check that the messages of each class add up: their bytes, their lists, and who sends them.
 
 Checks    only classes that the protocol has are counted, each where it is sent
           their bytes follow from their number, from the payload of the application messages in them, and from the
           lengths of their lists, which are sampled when a message is put on a wire or into the queue of a radio
           each list has a sample for each message; only messages that were dropped, or still wait, have others
-          what does nothing but acknowledge is counted as that
+          what only acknowledges is counted as that
 Model     only for protocols whose messages are known (Kind). On the radio the lists of messages that were not sent are
           among the samples; so where there may be such, only bounds are certain
 Units     bytes
@@ -47,7 +47,7 @@ def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expecte
     )
     told = lists.last("radio_acknowledgements")
     if told is not None and told != acknowledging:
-        yield f"samples: {told:g} radio_acknowledgements at the end, and {acknowledging} messages acknowledge"
+        yield f"samples: {told:g} radio_acknowledgements at the end, but {acknowledging} messages acknowledge"
 
 
 class _Lists:
@@ -70,13 +70,13 @@ class _Lists:
 def _problems(
     name: str, kind: Kind, counted: Mapping[str, int], lists: _Lists, more: int, payload_bytes: int | None
 ) -> Iterator[str]:
-    """`more`: so many messages at most have samples and were not sent."""
+    """`more`: the most messages that have samples and were not sent."""
     count, control = counted["count"], counted["control_bytes"]
     payload = counted["bytes"] - control
     lengths = {entry: lists.of(entry) for entry in kind.entries}
     for entry, values in lengths.items():
         if not count <= len(values) <= count + more:
-            yield f"samples: {len(values)} of {entry}, and {count} messages {name} were sent, with one each"
+            yield f"samples: {len(values)} of {entry}, but {count} messages {name} were sent, with one each"
     least = count * kind.fixed_bytes
     if control < least or not kind.entries and kind.is_exact and control != least:
         yield f"{name}: {control} control bytes in {count} messages, each of which has {kind.fixed_bytes}"
@@ -84,8 +84,8 @@ def _problems(
         in_lists = sum(int(values.sum()) * (kind.entries[entry] or 0) for entry, values in lengths.items())
         whole = all(len(values) == count for values in lengths.values())
         if control > least + in_lists or whole and control != least + in_lists:
-            yield f"{name}: {control} control bytes, and {count} messages with these lists have {least + in_lists}"
+            yield f"{name}: {control} control bytes, but {count} messages with these lists have {least + in_lists}"
     if payload_bytes is not None and not kind.carries and payload:
-        yield f"{name}: {payload} bytes of payload, and such messages carry none"
+        yield f"{name}: {payload} bytes of payload, but such messages carry none"
     if payload_bytes is not None and kind.carries and not kind.entries and payload != count * payload_bytes:
         yield f"{name}: {payload} bytes of payload in {count} messages, each of which carries {payload_bytes}"

@@ -1,12 +1,12 @@
-"""Whether as many messages of each class were sent as events need at the very least.
+"""Check that at least as many messages of each class were sent as events need.
 
-Checks    a message that somebody delivers came from its host once, and once into each cell where it is delivered; a
+Checks    a message that a host delivers came from its host once, and once into each cell where it is delivered; a
           join, a confirmed session, a move between stations, a session that a station asks for, and a leave took what
-          their protocol says of them
+          their protocol declares for them
           what leaves a host's sbuffer was acknowledged, by one frame for all hosts that receive it
-          over wires what a station tells all others went over each link; and each request was answered
-Model     frames that got lost come on top, so these are bounds. A leave counts when the host was told of its end: it
-          joined again, or the run is at rest. Wires are looked at in a run at rest where no link lost anything
+          over wires what a station sends to all others went over each link; and each request was answered
+Model     frames that got lost come on top, so these are bounds. A leave counts when the host learned of its end: it
+          joined again, or the run is at rest. Wires are checked in a run at rest where no link lost anything
 Units     messages; over wires one for each link
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -65,7 +65,7 @@ def _problems(
         if sent < needed[side, names]:
             told = ", ".join(f"{number} {what}" for what, number in happened.items() if number)
             least = needed[side, names]
-            yield f"{side} {' and '.join(names)}: {sent} were sent, and what happened takes at least {least}: {told}"
+            yield f"{side} {' and '.join(names)}: {sent} were sent, but what happened takes at least {least}: {told}"
     if WIRED in kinds and links is not None:
         asked, answers = takes.get("answers", ((), ()))
         counted = counters["by_message_type"][WIRED]

@@ -1,9 +1,9 @@
-"""Whether every node can have been where the record says.
+"""Check that every node can have been where the record has it.
 
 Checks    positions are finite numbers; those of stations are the scenario's, once, at the beginning
-          a host's positions are told at the scenario's interval, from when it appears on, without a hole
-          nobody moves faster than the scenario lets it, but for being dragged to where the scenario says. When the
-          active part is over, who is in no cell is put at the nearest covered place
+          a host's positions are recorded at the scenario's interval, from when it appears on, without a hole
+          no host moves faster than the scenario lets it, but for being dragged as the scenario has it. When the
+          active part is over, a host in no cell is put at the nearest covered place
           a host is with a station that its positions allow: see stations.py; and in coverage where it is: see
           coverage.py
 Units     metres, integer nanoseconds
@@ -50,7 +50,7 @@ def places_so_far_problem(events: Columns, positions: Columns, expected: Expecte
 
 
 def _tracks(positions: Columns) -> tuple[dict[str, Track], str | None]:
-    """Of each node; and what is no position."""
+    """The positions of each node; and what is not a position."""
     tracks: dict[str, Track] = {}
     columns = (positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
     for row, (time, node, x, y) in enumerate(zip(*columns, strict=True)):
@@ -108,7 +108,7 @@ def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float,
 def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places: Places, end_ns: int) -> str | None:
     told = {node: times for node, (times, _, _) in tracks.items() if node in plans}
     if places.every_ns is None:
-        return next((f"positions: {node} has some, and the scenario wants none of hosts" for node in told), None)
+        return next((f"positions: {node} has some, but the scenario wants none of hosts" for node in told), None)
     last_ns = max((times[-1] for times in told.values()), default=0)
     stay = any(plan.vanishes_ns is None for plan in plans.values())
     for node, plan in plans.items():
@@ -121,8 +121,8 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
             pairs = zip_longest(times, wanted, fillvalue=beyond)
             odd = next(min(is_told, due) for is_told, due in pairs if is_told != due)
             return (
-                f"positions: {node} is {'told' if odd in times else 'not told'} at {odd / SECOND:g} s, expected each"
-                f" {places.every_ns / SECOND:g} s"
+                f"positions: {node} is {'recorded' if odd in times else 'not recorded'} at {odd / SECOND:g} s,"
+                f" expected each {places.every_ns / SECOND:g} s"
             )
     if stay and (last_ns <= end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
         return f"positions: they end at {last_ns / SECOND:g} s, the active part at {end_ns / SECOND:g} s"
@@ -144,14 +144,14 @@ def _walk_problem(node: str, track: Track, plan: HostPlan, places: Places, end_n
 
 
 def _begin(track: Track, i: int, plan: HostPlan) -> tuple[int, float, float]:
-    """When and where it begins to move to its i-th position: the one before, or where somebody has put it since."""
+    """When and where it begins to move to its i-th position: the one before, or where it was put by hand since."""
     times, xs, ys = track
     put = [drag for drag in plan.drags if (times[i - 1] if i else 0) <= drag[0] < times[i]]
     return put[-1] if put else (times[i - 1], xs[i - 1], ys[i - 1])
 
 
 def _was_brought_back(x: float, y: float, places: Places) -> bool:
-    """It stands on the rim of the nearest cell; where power decides, anywhere."""
+    """Whether it is on the rim of the nearest cell; where power decides, anywhere."""
     return (
         places.by_power or abs(min(hypot(x - sx, y - sy) for sx, sy in places.stations_m) - places.range_m) < ROUNDING_M
     )

@@ -38,9 +38,9 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
         event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
         plan = plans.get(node)
         if plan is None:
-            problem: str | None = f"{event}, and the scenario has {counted(len(plans), 'host')}"
+            problem: str | None = f"{event}, but the scenario has {counted(len(plans), 'host')}"
         elif now_ns < plan.appears_ns:
-            problem = f"{event}, and it appears at {_s(plan.appears_ns)}"
+            problem = f"{event}, but it appears at {_s(plan.appears_ns)}"
         elif event in ("broadcast", "refused"):
             problem = _offer_problem(plan.offers_ns, offered[node], now_ns, event)
             offered[node] += 1
@@ -82,14 +82,14 @@ def _offer_problem(offers_ns: list[int] | None, over: int, now_ns: int, event: s
         if next_ns == now_ns:
             return None
         return (
-            f"{event}, and its application wants to broadcast"
+            f"{event}, but its application wants to broadcast"
             f" {'next' if next_ns > now_ns else 'before, and nothing happened,'} at {_s(next_ns)}"
         )
-    return f"{event}, and its application does not want to broadcast any more"
+    return f"{event}, but its application does not want to broadcast any more"
 
 
 class _Crashes:
-    """Who is down, and until when."""
+    """The nodes that are down, and until when."""
 
     def __init__(self, planned: Crashes | None, end_ns: int) -> None:
         self._planned = planned or Crashes({}, {})
@@ -103,19 +103,19 @@ class _Crashes:
             if due_ns is None:
                 return None  # the property's own: membership
             self._times[node].append(now_ns)
-            return None if now_ns == due_ns else f"recovers, and its time is over at {_s(due_ns)}"
+            return None if now_ns == due_ns else f"recovers, but its time is over at {_s(due_ns)}"
         lasts_ns = self._planned.of_hosts.get(node, {}).get(now_ns, self._planned.of_anybody.get(now_ns))
         if lasts_ns is None:
-            return "crashes, and it is not its turn"
+            return "crashes, but it is not its turn"
         by_hand = (at_ns for at_ns in (self._planned.recoveries or {}).get(node, ()) if at_ns >= now_ns)
         self._up_at_ns[node] = min(now_ns + lasts_ns, self._end_ns, next(by_hand, self._end_ns))
         self._times.setdefault(node, []).append(now_ns)
         return None
 
     def missing(self, plans: dict[str, HostPlan]) -> str | None:
-        """Somebody who never came up again, or should have crashed."""
+        """A node that never came up again, or should have crashed."""
         for node, due_ns in self._up_at_ns.items():
-            return f"events: {node} never recovers, and its time is over at {_s(due_ns)}"
+            return f"events: {node} never recovers, but its time is over at {_s(due_ns)}"
         for node, planned in self._planned.of_hosts.items():
             plan = plans.get(node)
             if plan is None:
@@ -125,7 +125,7 @@ class _Crashes:
                 is_up = bisect_left(times, at_ns) % 2 == 0
                 is_there = plan.appears_ns <= at_ns and (plan.vanishes_ns is None or at_ns < plan.vanishes_ns)
                 if is_up and is_there:
-                    return f"events: {node} does not crash at {_s(at_ns)}, and it is its turn"
+                    return f"events: {node} does not crash at {_s(at_ns)}, but it is its turn"
         return None
 
 

@@ -1,4 +1,4 @@
-"""Whether hosts can have been with the stations that events name, by their recorded positions.
+"""Check that hosts can have been with the stations that events name, by their recorded positions.
 
 Checks    a host comes into coverage and delivers, and where its protocol's conduct is known joins, begins and ends
           handoffs, with a station that its positions before and after allow: in range, and no further than the
@@ -10,7 +10,7 @@ Checks    a host comes into coverage and delivers, and where its protocol's cond
           is up and in coverage, for the station that its last session is with: it opens one with each new station
 Model     a host may go on for a tick with a station that it should have left. How far a host errs is normal: eight
           standard deviations in each coordinate are never exceeded. The network notes with a delivery the station that
-          serves the host, whatever its protocol is; what else a plug-in says is its own
+          serves the host, for every protocol; what else a plug-in reports is its own
 Units     metres, integer nanoseconds
 Shapes    rows, at_ns, station: int64 (events of one host,); times, own_m, nearest_m: (positions of one host,)
 Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
@@ -165,7 +165,7 @@ class _Host:
         return np.asarray(walk_m + np.where(between, brought_m, 0.0))
 
     def _is_dragged(self, one_ns: np.ndarray, other_ns: np.ndarray) -> np.ndarray:
-        """Between two moments, so that where it is at one says nothing of the other."""
+        """Between two moments, so that its place at one does not determine that at the other."""
         first, last = np.minimum(one_ns, other_ns), np.maximum(one_ns, other_ns)
         ends, begins = np.searchsorted(self._drags_ns, last, "right"), np.searchsorted(self._drags_ns, first, "left")
         return np.asarray(ends > begins)

@@ -1,9 +1,9 @@
-"""Whether links were cut and radios switched off as the scenario plans it, and nothing went over them meanwhile.
+"""Check that links were cut and radios switched off as planned, and nothing went over them meanwhile.
 
 Checks    each event of these kinds is planned, and each planned one is there, in order
           where hosts deliver only what their station sends: no host joins, ends a handoff, or delivers with a station
           whose radio is off. What was in the air may still arrive
-          on a tree: what a host broadcasts while a link is cut is not delivered beyond that link before it is mended,
+          on a tree: what a host broadcasts while a link is cut is not delivered beyond that link before it is repaired,
           unless the host was beyond it itself
 Units     integer nanoseconds
 Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
@@ -45,9 +45,9 @@ def _rows_problem(events: Columns, rows: list[int], planned: Sequence[Switch]) -
     if len(rows) > len(planned):
         row = rows[len(planned)]
         what = _words(*(events[name][row] for name in ("event", "node", "station")))
-        return f"events: at {_s(events['time_ns'][row])} (event {row}): {what}, which nobody planned"
+        return f"events: at {_s(events['time_ns'][row])} (event {row}): {what}, which was not planned"
     if len(rows) < len(planned):
-        return f"events: nobody notes what was planned: {_planned(planned[len(rows)])}"
+        return f"events: missing, although planned: {_planned(planned[len(rows)])}"
     return None
 
 
@@ -90,7 +90,7 @@ def _wire_problem(events: Columns, expected: Expected) -> str | None:
         beyond = _side(wires.links, other, station)
         for since_ns, until_ns in _spans(expected.switches, "cut", "mend", station, other):
             if (problem := _crossing(events, beyond, since_ns, until_ns)) is not None:
-                return f"{problem}, and the link {station}-{other} is cut since {_s(since_ns)}"
+                return f"{problem}, but the link {station}-{other} is cut since {_s(since_ns)}"
     return None
 
 

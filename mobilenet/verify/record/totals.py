@@ -54,7 +54,7 @@ def falling_problem(samples: Columns) -> str | None:
 
 
 def _series(samples: Columns) -> Series:
-    """Of each of the network's quantities when it was sampled, and its value then."""
+    """For each of the network's quantities, when it was sampled, and its value then."""
     series: Series = {}
     table = Table.of(samples)
     rows = table.coded("node").rows(NETWORK)
@@ -134,7 +134,7 @@ def _deliveries_problem(events: Columns, series: dict[str, list[tuple[int, float
         delivered = int(np.searchsorted(others_ns, time))
         if received < delivered:
             return (
-                f"samples: {received:g} pairs_received by {time / SECOND:g} s, and by then {delivered} messages of"
+                f"samples: {received:g} pairs_received by {time / SECOND:g} s, but by then {delivered} messages of"
                 " other hosts were delivered"
             )
     return None

@@ -1,11 +1,11 @@
-"""Whether hosts were where their legs lead them, and in coverage exactly there where that is.
+"""Check that hosts were where their legs lead them, and in coverage exactly where that is.
 
 Model     how a host walks follows from the scenario and its seed, or from its track: straight legs that count the time
           in which the host is not down. So each recorded position is known, until the host is dragged for the first
-          time and before the active part is over. Nothing is known of mobility models of one's own, whose code is not
+          time and before the active part is over. Nothing is known of custom mobility models, whose code is not
           run here. So it is known as well where a host is on each tick of the attachment, which decides whether it is
-          in coverage, unless hosts err about their place. Where distances decide, ticks are looked at between positions
-          that leave it open; otherwise only those on which coverage is said to change
+          in coverage, unless hosts err about their place. Where distances decide, ticks are checked between positions
+          that leave it open; otherwise only those on which coverage changes by the record
 Units     integer nanoseconds; metres
 Shapes    time_ns int64, x_m, y_m float64: (positions of one host,)
 Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
@@ -112,7 +112,7 @@ def _coverage_problem(
     i = int(wrong.argmax())
     place = [float(each[i]) for each in ways(ticks)[1]]
     return (
-        f"positions: {node} walks by ({place[0]:.2f}, {place[1]:.2f}) m at {ticks[i] / SECOND:g} s, and events have it"
+        f"positions: {node} walks by ({place[0]:.2f}, {place[1]:.2f}) m at {ticks[i] / SECOND:g} s, but events have it"
         f" {'in' if is_said[i] else 'out of'} coverage"
     )
 

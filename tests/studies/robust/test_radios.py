@@ -105,10 +105,10 @@ def test_obstacles_and_what_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("changes", "chosen", "said"),
     [
-        ((), ["fadign"], "there is no radio 'fadign', did you mean 'fading'?"),
-        ((), ["own"], "there is no radio 'own'; there are: disk, "),
+        ((), ["fadign"], "unknown radio 'fadign', did you mean 'fading'?"),
+        ((), ["own"], "unknown radio 'own'; the radios are: disk, "),
         ((), ["obstacles"], "radio obstacles: the scenario names no file of them: --obstacles FILE"),
-        ((), ["disk"], "radios: only disk, nothing to hold it against"),
+        ((), ["disk"], "radios: only disk, nothing to compare it with"),
         ((), [], "radios: only disk"),
         (("wireless.range_m=600",), None, "radio log_distance: to reach 600 m takes 41.4 dBm, more than 40"),
     ],

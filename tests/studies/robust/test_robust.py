@@ -92,7 +92,7 @@ def test_a_dry_run_runs_nothing(place: Path) -> None:
 
 REFUSED = {
     "no compare": (STUDY.partition("compare")[0], (), "s.yaml: the study compares nothing"),
-    "unknown radio": (STUDY, ("--radios", "disk,fadig"), "there is no radio 'fadig', did you mean 'fading'?"),
+    "unknown radio": (STUDY, ("--radios", "disk,fadig"), "unknown radio 'fadig', did you mean 'fading'?"),
     "no obstacles": (STUDY, ("--obstacles", "town.geojson"), "town.geojson: no such file; --obstacles takes"),
     "damaged obstacles": (STUDY, ("--obstacles", "s.yaml", "--radios", "obstacles"), "s.yaml:1:1: neither GeoJSON"),
     "processes": (

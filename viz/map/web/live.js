@@ -274,7 +274,7 @@ Mobilenet.live = (app) => {
     else own.pause();
   };
   clock.at = (speed) => {
-    own.at(speed); // looking back it is the picture's alone
+    own.at(speed); // when looking back it applies only to the picture
     if (live.following) live.tell({ command: "speed", speed });
   };
   const select = app.select;

@@ -52,7 +52,7 @@ Mobilenet.parts = () => {
   const link = (words, act, title) => onClick(el("button.mn-link", title && { title }, words), act);
   const action = (words, act) => onClick(el("button.mn-action", words), act);
   // A list shows these items: lines that stay are the same nodes, so that the focus stays; if its line goes, the
-  // next one has it. `none` is shown where there are no items.
+  // next one has it. `none` is shown for an empty list.
   const keep = (list, items, make, none, keyOf = (item) => item) => {
     const old = list.mnLines || new Map(),
       fresh = new Map(),

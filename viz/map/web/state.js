@@ -1,4 +1,4 @@
-// What each host is at a moment, and who has which message, both from the events alone.
+// What each host is at a moment, and who has which message, both only from the events.
 Mobilenet.MEMBER = 1;
 Mobilenet.DOWN = 2;
 Mobilenet.HANDING = 4;
