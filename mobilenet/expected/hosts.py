@@ -160,6 +160,12 @@ def _silence(scenario: Scenario) -> Iterator[str]:
             f"hosts misjudge their place (hosts.attachment.error_m: {attachment.error_m:g}), so they may change cells"
             f" at each tick, and need {joins_s:.4g} s to join, so possibly nothing is delivered"
         )
+    speed_mps: float = getattr(scenario.hosts.mobility, "speed_limit_mps", 0.0)
+    if joins_s * speed_mps > cell_m(scenario.wireless):
+        yield (
+            f"hosts need {joins_s:.4g} s to join, and may cross half of a cell in"
+            f" {cell_m(scenario.wireless) / speed_mps:.4g} s, so possibly nothing is delivered"
+        )
     expected = float(sum(message.at_s >= members_s for message in workload.messages))
     if hosts is not None:
         if not workload.messages:

@@ -129,9 +129,9 @@ class Counters:
         lost = sum(link.lost for link in links)
         kinds: dict[str, dict[str, dict[str, int]]] = {"host": {}, "station": {}, "wired": {}}
         for (from_station, kind), tally in medium.by_kind.items():
-            kinds["station" if from_station else "host"][kind.__name__] = _tally(tally)
+            _add(kinds["station" if from_station else "host"], kind.__name__, _tally(tally))
         for kind, tally in self._wired_kinds.items():
-            kinds["wired"][kind.__name__] = _tally(tally)
+            _add(kinds["wired"], kind.__name__, _tally(tally))
         return {
             "radio": {
                 "frames": medium.frames,
@@ -159,6 +159,12 @@ class Counters:
 def _pairs(counts: list[int], outcomes: tuple[str, ...]) -> dict[str, Any]:
     lost = {name: counts[outcome] for outcome, name in enumerate(outcomes) if outcome != RECEIVED}
     return {"pairs_in_range": sum(counts), "received": counts[RECEIVED], "lost": lost}
+
+
+def _add(kinds: dict[str, dict[str, int]], name: str, tally: dict[str, int]) -> None:
+    """Count the messages of a class; two classes may have one name, as those of two modules."""
+    before = kinds.get(name, {})
+    kinds[name] = {key: before.get(key, 0) + count for key, count in tally.items()}
 
 
 def _tally(counts: list[int]) -> dict[str, int]:

@@ -53,6 +53,13 @@ def test_broadcasts_of_hosts_that_are_no_members_are_not_expected(changes: dict[
     assert any("broadcasts are expected from members" in line for line in told(**changes))
 
 
+def test_hosts_that_cross_cells_faster_than_they_join_may_deliver_nothing() -> None:
+    fast = {"count": 3, "mobility": {"model": "random_waypoint", "speed_mps": 20}}
+    slow_wires = {"layout": {"shape": "points", "points_m": [[0, 0], [110, 0]]}, "backbone": {"delay_ms": 3000}}
+    assert any("s to join, and may cross half of a cell" in line for line in told(hosts=fast, stations=slow_wires))
+    assert not any("may cross half of a cell" in line for line in told(hosts=fast))
+
+
 @pytest.mark.parametrize("loss", [1, 0.999999999, 0.5])
 def test_where_nearly_all_is_lost_nothing_is_promised(loss: float) -> None:
     scenario = given_scenario(PLAIN | {"wireless": {"loss": loss}})

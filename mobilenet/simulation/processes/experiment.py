@@ -14,6 +14,7 @@ Source    ours: docs/protocols/vcube.md
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -291,7 +292,9 @@ class Experiment:
     def _counters(self) -> dict[str, Any]:
         if self.packets is not None:
             return {"messages": self.packets.counters(), "detector": None}
-        names = {kind.__name__.lower(): count for kind, count in self.lane.kinds.items()}
+        names = Counter[str]()
+        for kind, count in self.lane.kinds.items():  # two of them may differ only in case
+            names[kind.__name__.lower()] += count
         return {
             "messages": {**_lane_counters(self.lane), "by_kind": dict(sorted(names.items()))},
             "detector": _lane_counters(self.tests),
