@@ -89,7 +89,7 @@ def test_its_run_repeats_itself(gossip: Path, tmp_path: Path) -> None:
         ("protocol.settings.tims=2", "did you mean 'times'"),
         ('protocol.class="gossip.py:Nothing"', "gossip.py has no Nothing"),
         ('protocol.class="gossip.py:Rumour"', "expected a class with the attributes host and station"),
-        ('protocol.class="other.py:Gossip"', "no file 'other.py'"),
+        ('protocol.class="other.py:Gossip"', "file 'other.py' not found"),
         ("protocol.class=gossip", "no installed package offers 'gossip'"),
         (
             'protocol.class="gossip.py"',

@@ -88,7 +88,7 @@ def test_where_no_value_of_a_key_does_alone_it_is_said_what_does() -> None:
     assert warning.startswith("wireless.noise_figure_db: with 50 dB, preambles")
     assert "for 100 m 45.1 dB are missing" in warning and "noise_figure_db, path_loss.frequency_ghz" in warning
     (warning,) = warnings(scene("path_loss={model: three_slope, exponents: [9, 9, 9]}"))
-    assert warning.startswith("wireless.path_loss.exponents: three_slope loses 220.1 dB on 100 m, and hosts")
+    assert warning.startswith("wireless.path_loss.exponents: three_slope loses 220.1 dB over 100 m, and hosts")
     assert warning.endswith("for 100 m it takes a loss of 102.3 dB or less there")
 
 

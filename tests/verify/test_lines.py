@@ -399,6 +399,15 @@ def retold(copy: Copy, row: int, **values: Any) -> None:
 
 
 @edit("no such message arrives there then", "told")
+def one_that_arrived_once_is_notified_twice(copy: Copy) -> None:
+    """One that the program knows already, so that it only says that it is done."""
+    lines = copy.lines
+    row = next(row for row, _ in lines_with(copy, "ev", "receive") if '"done"' in lines.line[row + 1])
+    for offset in (0, 1):
+        lines.insert(row + 2 + offset, **lines.row(row + offset))
+
+
+@edit("no such message arrives there then", "told")
 def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
     table, row = copy.lines, of_event(copy, "receive", "h")[5]
     for at in (row, row + 1):

@@ -115,6 +115,6 @@ def test_a_run_of_processes_has_no_map(tmp_path: Path) -> None:
         if "processes:" in path.read_text()
     )
     done = mobilenet.run(scenario, out=tmp_path / "run")
-    with pytest.raises(mobilenet.rundir.reader.RunError, match="no map"):
+    with pytest.raises(mobilenet.rundir.reader.RunError, match="no places to show on a map"):
         draw(done.path, tmp_path / "map.html")
     assert not (tmp_path / "map.html").exists()

@@ -200,7 +200,7 @@ def test_nobody_is_ever_faster_than_the_limit() -> None:
 def test_an_area_of_nearly_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_waypoint, "TRIES", 100)
     thread = shapely.Polygon([(0, 0), (1000, 1000), (1000, 1000.001)])
-    with pytest.raises(ScenarioError, match="too thin"):
+    with pytest.raises(ScenarioError, match="too narrow"):
         next(waypoint(thread, 1, speed_mps=1))
 
 

@@ -40,6 +40,7 @@ def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_t
         times, told = heard.setdefault((int(hops.receiver[row]), medium), ([], []))
         times.append(int(hops.receive_ns[row]))
         told.append((int(hops.sender[row]), _words(hops.said(row).get("says"))))
+    used: dict[tuple[int, str], set[int]] = {key: set() for key in heard}  # which of them a line has
     said: dict[tuple[int, str], int] = {}  # node, words -> when it sent them first
     columns = (lines["time_ns"], lines["node"], lines["said"], lines["line"])
     for row, (at_ns, name, is_said, line) in enumerate(zip(*columns, strict=True)):
@@ -52,9 +53,15 @@ def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_t
             continue
         times, told = heard.get((node, action), ([], []))
         slack_ns = delay_ns if action == "receive" else 0
-        sure = told[bisect_left(times, at_ns - slack_ns) : bisect_right(times, at_ns)]
+        sure = range(bisect_left(times, at_ns - slack_ns), bisect_right(times, at_ns))
         senders = {nodes.index(f"{letter}{what.get('from')}") for letter in "sh"}
-        if not any(has == words and (action == "wire" or by in senders) for by, has in sure):
+        left = used.get((node, action), set())
+        fits = (
+            n for n in sure if n not in left and told[n][1] == words and (action == "wire" or told[n][0] in senders)
+        )
+        if (arrival := next(fits, None)) is not None:
+            left.add(arrival)
+        else:
             return (
                 f"lines: row {row}: {name} is notified by {action} at {at_ns / SECOND:.6f} s of a message from"
                 f" {what.get('from')}, but no such message arrives there then"
