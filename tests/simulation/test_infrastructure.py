@@ -246,7 +246,7 @@ def test_nothing_comes_over_a_cut_link() -> None:
     ]
     time_ns, message = late[0]
     forged = edited(done, time_ns=time_ns + 10**8, node=at_s1, event="deliver", message=message, station="s1")
-    assert "and the link s0-s1 is cut since 5.000000 s" in str(problem(forged, HELD))
+    assert "but the link s0-s1 is cut since 5.000000 s" in str(problem(forged, HELD))
 
 
 @pytest.mark.parametrize("event", ["deliver", "join", "handoff_end"])
