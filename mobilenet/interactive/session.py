@@ -253,7 +253,7 @@ class LiveSession:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
         if at_ns >= self.simulation.duration_ns:
             raise ScenarioError(
-                f"the active part ended at {self.scenario.duration_s:g} s, and with it interventions; go back"
+                f"the active part is over at {self.scenario.duration_s:g} s, and with it interventions; go back"
                 " before that, or set a longer duration_s"
             )
         known = in_order(self._kept(at_ns) if is_back else self.branch.interventions)
