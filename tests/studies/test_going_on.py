@@ -121,7 +121,8 @@ def test_configurations_are_whole(left: str, tmp_path: Path) -> None:
     store.scenario_of(1).write_text(left)
     create(Study.load(file), tmp_path / "out")
     assert store.scenario_of(1).read_text() == whole
-    assert sorted(path.name for path in (tmp_path / "out" / "configurations").iterdir()) == ["c000", "c001"]
+    names = sorted(path.name for path in (tmp_path / "out" / "configurations").iterdir())
+    assert names == ["c000", "c001", "factors.yaml"]
 
 
 def test_runs_of_another_scenario_do_not_count(
