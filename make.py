@@ -311,6 +311,7 @@ def demo(arguments):
 
 
 REST = "long or spark or browser"
+SPREAD = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def test(arguments):
@@ -332,7 +333,7 @@ def pytest(marks, arguments):
     spread = ["-m", marks] if marks else []
     # not for some of them only: each processor would first import everything
     if all(word.startswith("-") for word in arguments):
-        spread += ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+        spread += SPREAD
     tool("python", "-m", "pytest", *(spread + list(arguments)))
 
 
@@ -357,8 +358,7 @@ FAST = (  # paths, since a mark is only known after all files are imported, whic
 def test_fast(arguments):
     """tests of every room that take less than a minute in all"""
     there = [path for path in FAST if os.path.exists(os.path.join(HERE, path))]
-    spread = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
-    tool("python", "-m", "pytest", *(spread + there + list(arguments)))
+    tool("python", "-m", "pytest", *(SPREAD + there + list(arguments)))
 
 
 PROSE = (

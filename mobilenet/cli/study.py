@@ -249,7 +249,7 @@ def keeping_what_is_done() -> Iterator[None]:
         reason = "stopped" if was_stopped() else "Spark's Java process has ended, for example because memory ran out"
     else:
         return
-    fail(f"{reason}; finished runs are kept, and run the same command again to resume the study", Exit.UNFINISHED)
+    fail(f"{reason}; finished runs are kept; run the same command again to resume the study", Exit.UNFINISHED)
 
 
 def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:

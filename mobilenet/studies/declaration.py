@@ -231,7 +231,7 @@ class Study(Parameters):
 
     def has_changed_factors(self) -> bool:
         """Whether the study.yaml of a directory has other factors than its configurations were made of."""
-        return (self._folder / KEPT_FACTORS).read_text(encoding="utf-8") != self.kept_factors()
+        return (self._folder / KEPT_FACTORS).read_bytes() != self.kept_factors().encode()
 
     def has_scenario(self) -> bool:
         return self._given is not None or self.scenario_path.is_file()

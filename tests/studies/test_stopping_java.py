@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-c", "from mobilenet.cli.main import app; app(prog_name='mobilenet')")
-KEPT = "finished runs are kept, and run the same command again to resume the study\n"
+KEPT = "finished runs are kept; run the same command again to resume the study\n"
 
 
 def of_session(session: int) -> list[int]:
