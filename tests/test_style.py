@@ -66,6 +66,7 @@ LONG_FUNCTIONS = {  # with the reason
 LONG_SIGNATURES = {
     "mobilenet/api.py:run": "keywords of the public API",
     "mobilenet/cli/export.py:export": "options of a command",
+    "mobilenet/cli/pictures.py:figures": "options of a command",
     "mobilenet/cli/robust.py:robust": "options of a command",
     "mobilenet/cli/study.py:study": "options of a command",
     "mobilenet/cli/swarm.py:swarm": "options of a command",

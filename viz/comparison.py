@@ -17,35 +17,45 @@ import argparse
 import math
 import sys
 import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mobilenet.rundir.reader import RunError
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.csv_tables import number as as_number
 
 from .study_tables import StudyTables, study_tables
-from .style import COLOURS, LOOK, MARKS, QUIET, Look, level_label, page, percent, plain, save, unstable_mark
-from .words import meaning
+from .style import (
+    COLOURS,
+    LETTERS_PER_IN,
+    LOOK,
+    MARKS,
+    QUIET,
+    Look,
+    large_numbers,
+    numeric_ticks,
+    page,
+    percent,
+    plain,
+    save,
+    unstable_mark,
+)
+from .words import axis_name
 
 
-def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK) -> None:
+def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, wanted: Sequence[str] = ()) -> None:
     """Write the picture as SVG, PNG or PDF, by the target's suffix. Without captions, for a page that sets them
-    itself.
+    itself. `wanted`: of the compared metrics only these.
     """
     tables = study_tables(study)
     if tables.comparison is None:
         raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` makes it")
     metrics = list(dict.fromkeys(finding["metric"] for finding in tables.comparison["findings"]))
-    across = min(2, max(1, len(metrics)))
-    down = -(-max(1, len(metrics)) // across)
-    with page(
-        *look.size(4.1 * across + 0.3 if across > 1 else 5.5, 5.2 * down + 1),
-        2 * down,
-        across,
-        squeeze=False,
-        height_ratios=(1.6, 1) * down,
-    ) as (figure, rows):
+    metrics = [metric for metric in metrics if metric in wanted or not wanted]
+    down, across, width, height = look.panels(max(1, len(metrics)), 4.2 if len(metrics) > 1 else 6, 3.6)
+    with page(width, height + 0.9, 2 * down, across, squeeze=False, height_ratios=(1.6, 1) * down) as (figure, rows):
         _compose(figure, rows, tables, metrics, captions, look)
         save(figure, target)
 
@@ -62,21 +72,67 @@ def method(tables: StudyTables) -> str:
         if margin is not None
         else ""
     )
+    baseline = tables.levels.name(comparison["factor"], comparison["baseline"])
     return (
         f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to"
-        f" {level_label(comparison['baseline'])}, paired over the same worlds, with the {sure} t interval of its"
+        f" {baseline}, paired over the same worlds, with the {sure} t interval of its"
         f" logarithm.{band}{tables.said_of_unstable()}"
     )
+
+
+class Layout(NamedTuple):
+    """Where the levels of the compared factor lie on the horizontal axis."""
+
+    tables: StudyTables
+    factor: str
+    others: list[str]
+    levels: list[str]  # as the tables have them
+    places: list[str]  # the combinations of the other factors' levels
+
+    @classmethod
+    def of(cls, tables: StudyTables, factor: str) -> Layout:
+        others = [name for name in tables.factors if name != factor]
+        places = list(dict.fromkeys(tables.in_words(row, others, "\n") for row in tables.summary))
+        return cls(tables, factor, others, list(dict.fromkeys(row[factor] for row in tables.summary)), places)
+
+    @property
+    def values(self) -> list[float] | None:
+        """The levels as numbers, if nothing else varies and all of them are."""
+        found = [as_number(level) for level in self.levels]
+        return None if self.others else [value for value in found if value is not None] if None not in found else None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing else varies, so that the axis has the levels themselves."""
+        return not self.others
+
+    def x(self, row: Mapping[str, Any], level: Any) -> float:
+        """Return the place of a level, within that of the other factors' levels."""
+        place, count = self.levels.index(str(level)), len(self.levels)
+        if self.is_plain:
+            return self.values[place] if self.values is not None else float(place)
+        shift = (place - (count - 1) / 2) * 0.5 / max(1, count - 1) if count > 1 else 0.0
+        return self.places.index(self.tables.in_words(row, self.others, "\n")) + shift
+
+    def name_axis(self, axes: Any) -> None:
+        if self.is_plain:
+            axes.set_xlabel(self.factor)
+        if self.values is not None:
+            numeric_ticks(axes, sorted(self.values))
+            return
+        names = [self.tables.levels.name(self.factor, level) for level in self.levels] if self.is_plain else self.places
+        wide = axes.figure.get_figwidth() / axes.get_gridspec().ncols
+        longest = max(7, int(LETTERS_PER_IN * (wide - 0.6) / len(names)))
+        shown = ["\n".join(textwrap.fill(line, longest) for line in name.split("\n")) for name in names]
+        axes.set_xticks(range(len(names)), [plain(name) for name in shown])
+        axes.set_xlim(-0.6, len(names) - 0.4)
 
 
 def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], captions: bool, look: Look) -> None:
     from matplotlib.patches import Patch
 
     comparison = tables.comparison or {}
-    factor, findings = comparison["factor"], comparison["findings"]
-    others = [name for name in tables.factors if name != factor]
-    places = list(dict.fromkeys(_place(row, others) for row in tables.summary))
-    levels = list(dict.fromkeys(row[factor] for row in tables.summary))
+    layout = Layout.of(tables, comparison["factor"])
     for number in range(rows.size // 2):
         row, column = divmod(number, rows.shape[1])
         above, below = rows[2 * row][column], rows[2 * row + 1][column]
@@ -85,46 +141,35 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], ca
             below.set_axis_off()
             continue
         metric = metrics[number]
-        _means(above, [row for row in tables.summary if row["metric"] == metric], factor, levels, places, others)
-        above.set_ylabel(plain(textwrap.fill(meaning(metric, tables.of_processes), 34)))
+        _means(above, [row for row in tables.summary if row["metric"] == metric], layout)
+        above.set_ylabel(plain(axis_name(metric, tables.of_processes)))
         above.tick_params(bottom=False, labelbottom=False)
-        _ratios(
-            below, [finding for finding in findings if finding["metric"] == metric], levels, places, others, comparison
-        )
+        _ratios(below, [finding for finding in comparison["findings"] if finding["metric"] == metric], layout)
         below.set_xlim(above.get_xlim())
-    handles, names = rows[0][0].get_legend_handles_labels()
+    handles, names = ([], []) if layout.is_plain else rows[0][0].get_legend_handles_labels()
     if comparison["equivalence_margin"] is not None:
         handles, names = [*handles, Patch(color="#7A7A7A", alpha=0.2)], [*names, "equivalent"]
     note = textwrap.fill(f"{tables.name}. {method(tables)}", int(figure.get_figwidth() * 16)) if captions else None
-    legend = figure.legend(
-        handles,
-        [plain(name) for name in names],
-        loc="outside lower left",
-        ncols=max(1, min(len(names), int(figure.get_figwidth() // 2.2))),
-        fontsize=9,
-        frameon=False,
-        title=plain(note) if note else None,
-        title_fontsize=8,
-        alignment="left",
-    )
-    legend.get_title().set_color("#666666")
+    if handles or note:
+        legend = figure.legend(
+            handles,
+            [plain(name) for name in names],
+            loc="outside lower left",
+            ncols=max(1, min(len(names), int(figure.get_figwidth() // 1.7))),
+            frameon=False,
+            title=plain(note) if note else None,
+            title_fontsize=8,
+            alignment="left",
+        )
+        legend.get_title().set_color("#666666")
     if look.titles:
         figure.suptitle(
-            plain(f"What {factor} changes, against {level_label(comparison['baseline'])}"),
+            plain(f"What {layout.factor} changes, against {tables.levels.name(layout.factor, comparison['baseline'])}"),
             fontsize=11,
             fontweight="bold",
             x=0.01,
             ha="left",
         )
-
-
-def _place(row: dict[str, Any], others: list[str]) -> str:
-    return "\n".join(f"{name.rpartition('.')[2]} {level_label(row[name])}" for name in others) or "all"
-
-
-def _shift(number: int, count: int) -> float:
-    """Beside each other within one place."""
-    return (number - (count - 1) / 2) * 0.5 / max(1, count - 1) if count > 1 else 0.0
 
 
 def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | None = None) -> None:
@@ -133,36 +178,35 @@ def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | Non
     axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=colour, capsize=3, markersize=5, label=label)
 
 
-def _means(
-    axes: Any, rows: list[dict[str, str]], factor: str, levels: list[str], places: list[str], others: list[str]
-) -> None:
-    for number, level in enumerate(levels):
-        own = [row for row in rows if row[factor] == level and row["mean"]]
-        x = [places.index(_place(row, others)) + _shift(number, len(levels)) for row in own]
-        y = [float(row["mean"]) for row in own]
+def _means(axes: Any, rows: list[dict[str, str]], layout: Layout) -> None:
+    for number, level in enumerate(layout.levels):
+        own = [row for row in rows if row[layout.factor] == level]
+        label = layout.tables.levels.in_words(layout.factor, level)
+        for row in own:
+            if row["label"] == UNSTABLE:
+                unstable_mark(axes, layout.x(row, level), COLOURS[number % len(COLOURS)])
+        if any(row["label"] == UNSTABLE for row in own):
+            label += ": unstable" if all(row["label"] == UNSTABLE for row in own) else " (×: unstable)"
+        own = [row for row in own if row["mean"]]
         errors = [max(0.0, float(row["high"]) - float(row["mean"])) if row["high"] else 0.0 for row in own]
-        _marks(axes, x, y, errors, number, f"{factor.rpartition('.')[2]} {level_label(level)}")
-        for row in rows:
-            if row[factor] == level and row["label"] == UNSTABLE:
-                place = places.index(_place(row, others)) + _shift(number, len(levels))
-                unstable_mark(axes, place, COLOURS[number % len(COLOURS)])
+        _marks(axes, [layout.x(row, level) for row in own], [float(row["mean"]) for row in own], errors, number, label)
     axes.margins(y=0.12)
     axes.set_ylim(bottom=0)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlim(-0.6, len(places) - 0.4)
+    large_numbers(axes.yaxis)
+    layout.name_axis(axes)
+    axes.set_xlabel("")
 
 
-def _ratios(
-    axes: Any, findings: list[Any], levels: list[str], places: list[str], others: list[str], comparison: dict[str, Any]
-) -> None:
+def _ratios(axes: Any, findings: list[Any], layout: Layout) -> None:
+    comparison = layout.tables.comparison or {}
     margin = comparison["equivalence_margin"]
     if margin is not None:
         axes.axhspan(1 - margin, 1 + margin, color="#7A7A7A", alpha=0.2, linewidth=0)
     axes.axhline(1, color="#7A7A7A", linewidth=0.8)
     drawn = False
     for finding in findings:
-        number = levels.index(str(finding["level"]))
-        x = places.index(_place(finding, others)) + _shift(number, len(levels))
+        number = layout.levels.index(str(finding["level"]))
+        x = layout.x(finding, finding["level"])
         if finding["verdict"] == "unstable":
             unstable_mark(axes, x, COLOURS[number % len(COLOURS)])
         if any(finding.get(name) is None for name in ("ratio", "ratio_low", "ratio_high")):
@@ -170,7 +214,9 @@ def _ratios(
         spread = [[finding["ratio"] - finding["ratio_low"]], [finding["ratio_high"] - finding["ratio"]]]
         _marks(axes, [x], [finding["ratio"]], spread, number)
         drawn = True
-    axes.set_ylabel(plain(textwrap.fill(f"ratio to {level_label(comparison['baseline'])}", 22)))
+    baseline = layout.tables.levels.name(layout.factor, comparison["baseline"])
+    axes.set_ylabel(plain(textwrap.fill(f"ratio to {baseline}", 14)))
+    layout.name_axis(axes)
     if drawn:
         axes.set_yscale("log")
         _three_numbers(axes)
@@ -186,12 +232,6 @@ def _ratios(
             fontsize=8,
             color=QUIET,
         )
-    (
-        axes.set_xticks(range(len(places)), [plain(place) for place in places], fontsize=8)
-        if len(places) > 1
-        else axes.set_xticks([])
-    )
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _three_numbers(axes: Any) -> None:

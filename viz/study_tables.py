@@ -8,6 +8,7 @@ Source    mobilenet/studies/tables.py; ours: docs/guide/studies.md
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.caveats import doubts
 from mobilenet.studies.csv_tables import AGAIN, Rows, number, table_rows
+from mobilenet.studies.level_names import LevelNames, short_level
 
-from .style import level_label
 from .words import NO_MEAN
 
 NUMBERS = (
@@ -47,10 +48,12 @@ class StudyTables:
     factors: list[str]
     confidence: float
     comparison: dict[str, Any] | None
+    name: str
+    levels: LevelNames
 
-    @property
-    def name(self) -> str:
-        return self.path.resolve().name
+    def in_words(self, row: Mapping[str, Any], factors: Iterable[str], between: str = ", ") -> str:
+        """The levels of a row, for people."""
+        return between.join(self.levels.in_words(factor, row[factor]) for factor in factors)
 
     @property
     def unstable(self) -> set[int]:
@@ -91,9 +94,17 @@ def study_tables(directory: Path) -> StudyTables:
     summary = table_rows(directory, "tables/summary.csv")
     columns = list(summary[0]) if summary else ["configuration", "metric"]
     factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
-    comparison = _comparison(directory, summary, factors)
+    comparison, kept = _comparison(directory, summary, factors), _kept(directory)
+    confidence = comparison["confidence"] if comparison else _confidence(directory, kept)
+    name, levels = kept.get("name"), kept.get("factors")
     return StudyTables(
-        directory, summary, factors, comparison["confidence"] if comparison else _confidence(directory), comparison
+        directory,
+        summary,
+        factors,
+        confidence,
+        comparison,
+        str(name) if name else directory.resolve().name,
+        LevelNames(levels if isinstance(levels, dict) else {}),
     )
 
 
@@ -111,7 +122,8 @@ def _is_number(value: object) -> bool:
     return not isinstance(value, str) and number(value) is not None
 
 
-def _confidence(directory: Path) -> float:
+def _kept(directory: Path) -> dict[str, Any]:
+    """The keys of study.yaml."""
     from mobilenet.parameters import ScenarioError
     from mobilenet.scenario.yaml_reader import parse
 
@@ -120,7 +132,11 @@ def _confidence(directory: Path) -> float:
         values = parse(content.encode(), "study.yaml").plain()
     except ScenarioError as error:
         raise StudyError(f"{' '.join(str(error).split())}; the study is damaged: {AGAIN}") from None
-    confidence = number(values.get("confidence", 0.95)) if isinstance(values, dict) else None
+    return values if isinstance(values, dict) else {}
+
+
+def _confidence(directory: Path, kept: Mapping[str, Any]) -> float:
+    confidence = number(kept.get("confidence", 0.95))
     if confidence is None or not 0 < confidence < 1:
         raise StudyError(f"{directory / 'study.yaml'}: damaged: confidence is not a number between 0 and 1; {AGAIN}")
     return confidence
@@ -182,5 +198,5 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
 
 
 def _place(row: dict[str, Any], factors: list[str]) -> tuple[str, ...]:
-    """As level_label writes the levels, so that 0 and 0.0 are one."""
-    return tuple(level_label(row[factor]) for factor in factors)
+    """As short_level writes the levels, so that 0 and 0.0 are one."""
+    return tuple(short_level(row[factor]) for factor in factors)

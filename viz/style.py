@@ -7,10 +7,10 @@ Source    Okabe, Ito, Color universal design (2008)
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +24,11 @@ STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#
 FAULT = "#E69F00"
 QUIET = "#666666"
 DOTS_PER_INCH = 300
-WIDE_IN = 6.0  # from here on a legend has all its columns
-LETTERS_PER_IN = 10  # of the name of an axis
-LEAST_HEIGHT_IN = 2.8  # below that, names of axes and a legend leave no room
+WIDE_IN = 6.0  # from here on a legend has all its columns, panels stand side by side, and letters are large
+LETTERS_PER_IN = 12  # of the name of an axis
+MOST_TICKS, LEAST_TICK_IN = 8, 0.3  # at the levels of a factor; between two of them
+LEAST_PANEL_IN = 2.0  # high, of several
+LEAST_HEIGHT_IN = 2.4  # below that, names of axes and a legend leave no room
 
 
 def station_colour(number: int) -> str:
@@ -71,12 +73,14 @@ def page(
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    is_wide = width_in >= WIDE_IN
     look: Any = {
-        "font.size": 10,
+        "font.size": 10 if is_wide else 8,
+        "legend.fontsize": 8 if is_wide else 7,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "svg.hashsalt": "mobilenet",
-        "axes.titlesize": 11,
+        "axes.titlesize": 11 if is_wide else 9,
         "axes.titleweight": "bold",
         "axes.titlelocation": "left",
     }
@@ -104,6 +108,14 @@ class Look(NamedTuple):
         if self.width_in is None:
             return width_in, height_in
         return self.width_in, max(LEAST_HEIGHT_IN, height_in / width_in * self.width_in)
+
+    def panels(self, count: int, width_in: float, height_in: float) -> tuple[int, int, float, float]:
+        """Rows and columns for panels of this size, and width and height of all: side by side where there is room."""
+        width = self.width_in if self.width_in is not None else width_in * min(2, count)
+        columns = min(2, count) if width >= WIDE_IN else 1
+        rows = -(-count // columns)
+        shrunk = min(1.0, width / columns / width_in)
+        return rows, columns, width, rows * max(LEAST_PANEL_IN, height_in * shrunk)
 
 
 LOOK = Look()
@@ -151,7 +163,7 @@ def with_intervals(axes: Any, x: Any, y: Any, half: Any, number: int, label: str
 
 
 def inner_legend(axes: Any, **place: Any) -> None:
-    axes.legend(fontsize=8, frameon=False, **place)
+    axes.legend(frameon=False, **place)
 
 
 def _wrap_labels(figure: Any) -> None:
@@ -162,7 +174,7 @@ def _wrap_labels(figure: Any) -> None:
         high = figure.get_figheight() / (grid.nrows if grid is not None else 1)
         axes.set_xlabel(textwrap.fill(axes.get_xlabel(), max(12, int(LETTERS_PER_IN * wide))))
         label = " ".join(axes.get_ylabel().split())
-        axes.set_ylabel(textwrap.fill(label, max(12, int(LETTERS_PER_IN * (high - 1)))))
+        axes.set_ylabel(textwrap.fill(label, max(24, int(LETTERS_PER_IN * (high - 1)))))
 
 
 def caption(figure: Any, text: str) -> None:
@@ -191,7 +203,6 @@ def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
         bbox_to_anchor=(0, 0),
         bbox_transform=below,
         ncols=columns,
-        fontsize=8,
         frameon=False,
         borderaxespad=0,
         borderpad=0.2,
@@ -220,19 +231,32 @@ def in_words(axes: Any, words: str) -> str:
     return words
 
 
+def large_numbers(axis: Any) -> None:
+    """Thousands with a comma, and from a hundred thousand on with k, M and G."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter
+
+    most = max(map(abs, axis.get_view_interval()))
+    if most >= 1e5:
+        axis.set_major_formatter(EngFormatter(sep="\N{THIN SPACE}"))
+    elif most >= 1e3:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def numeric_ticks(axes: Any, levels: Sequence[float]) -> None:
+    """A tick at each level (ascending) where they have room, else as matplotlib places them."""
+    if len(levels) > 1:
+        span = levels[-1] - levels[0]
+        axes.set_xlim(levels[0] - 0.06 * span, levels[-1] + 0.06 * span)
+        wide = axes.figure.get_figwidth() / axes.get_gridspec().ncols
+        closest = min(b - a for a, b in pairwise(levels)) / span
+        if len(levels) > MOST_TICKS or closest * wide < LEAST_TICK_IN:
+            return
+    axes.set_xticks(levels, [f"{value:g}" for value in levels])
+
+
 def unstable_mark(axes: Any, x: float, colour: str) -> None:
     """Draw a cross on the upper edge, where a mean is missing."""
     axes.plot(x, 0.97, "x", color=colour, transform=axes.get_xaxis_transform(), clip_on=False)
-
-
-def level_label(level: Any) -> str:
-    """A level of a factor in few words: of a mapping, its name."""
-    text = str(level)
-    with suppress(ValueError):
-        text = f"{float(text):.10g}"  # 0.0 and 0 are one level
-    named = re.match(r"\{'?(?:name|class|schedule|model|shape|kind)'?: [\"']?([^\"',}]+)", text)
-    text = named[1] if named else text
-    return text if len(text) <= 40 else text[:39] + "…"
 
 
 def plain_log(axis: Any) -> None:

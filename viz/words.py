@@ -10,10 +10,20 @@ from __future__ import annotations
 
 import math
 
-from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES, SIGNED, meaning
+from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES, SIGNED, axis_name, meaning
 from mobilenet.quoting import shown
 
-__all__ = ["FIRST", "FIRST_OF_PROCESSES", "NO_MEAN", "PROPERTIES", "SIGNED", "meaning", "probability", "with_interval"]
+__all__ = [
+    "FIRST",
+    "FIRST_OF_PROCESSES",
+    "NO_MEAN",
+    "PROPERTIES",
+    "SIGNED",
+    "axis_name",
+    "meaning",
+    "probability",
+    "with_interval",
+]
 
 PROPERTIES = {
     "record": "the files are whole and unchanged, times in order",

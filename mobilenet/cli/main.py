@@ -24,7 +24,7 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
         "spacetime": "explore:spacetime",
     },
     "Compare": {
-        "study": "study:study", "compare": "study:compare", "robust": "robust:robust",
+        "study": "study:study", "compare": "study_results:compare", "robust": "robust:robust",
         "reproduce": "study:reproduce", "diff": "explore:diff",
     },
     "Find mistakes": {

@@ -33,3 +33,5 @@ Master = Annotated[
 Workers = Annotated[
     int | None, typer.Option("--workers", min=1, metavar="N", help="Cores of this machine to use; by default all.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")]
+RunOrStudy = Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a study.")]

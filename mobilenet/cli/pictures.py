@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -14,6 +15,19 @@ from mobilenet.cli.progress import progress
 from mobilenet.quoting import quoted
 
 NARROWEST_IN, WIDEST_IN = 3, 40  # of a figure
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="A metric of a study, whose means are drawn. Repeatable."),
+]
+XAxis = Annotated[
+    str | None,
+    typer.Option("--x", metavar="FACTOR", help="The factor of a study on the horizontal axis of the means."),
+]
+Latex = Annotated[bool, typer.Option("--latex", help="Also write the means of a study as a LaTeX table, means.tex.")]
+Markdown = Annotated[
+    bool, typer.Option("--markdown", help="Also write the means of a study as a Markdown table, means.md.")
+]
 
 
 def map_(
@@ -75,34 +89,57 @@ def figures(
             "--width",
             metavar="IN",
             callback=_width,
-            help="Width of each figure in inches, 3 to 40; by default as designed.",
+            help="Width of each figure in inches, 3 to 40: 3.5 for one column, 7.2 for two; by default as designed.",
         ),
     ] = None,
     plain: Annotated[
         bool,
         typer.Option("--plain", help="For papers: write titles and captions to captions.txt, not into the figures."),
     ] = False,
+    metrics: Metrics = None,
+    x: XAxis = None,
+    latex: Latex = False,
+    markdown: Markdown = False,
 ) -> None:
     """Draw the figures of a run or a study."""
     with reporting(reads=[directory]):
         from mobilenet.viz.figures import run_figures, study_figures
-        from mobilenet.viz.files import PICTURES, together
+        from mobilenet.viz.files import together
+        from mobilenet.viz.means_table import write_means
         from mobilenet.viz.style import Look
 
-        suffixes = tuple(f".{name.strip().lower()}" for name in formats.split(","))
-        strange = [suffix[1:] for suffix in suffixes if suffix not in PICTURES]
-        if strange:
-            fail(f"--format {formats}: {strange[0]!r} is not one of svg, png or pdf", Exit.BAD_INPUT)
-        draw = study_figures if _is_study_with_tables(directory) else run_figures
-        folder = out or directory / "figures"
+        folder, look = out or directory / "figures", Look(_suffixes(formats), not plain, not plain, width)
+        is_study = _is_study_with_tables(directory)
+        of_studies = {"--metric": metrics, "--x": x, "--latex": latex, "--markdown": markdown}
+        given = [option for option, value in of_studies.items() if value]
+        if given and not is_study:
+            fail(f"{given[0]} is for studies; {quoted(directory)} is a run", Exit.BAD_INPUT)
         with together(folder) as place:
-            drawn = draw(directory, place, Look(suffixes, not plain, not plain, width))
+            if is_study:
+                drawn = study_figures(directory, place, look, metrics or (), x)
+                written = write_means(directory, place, metrics or (), latex, markdown)
+            else:
+                drawn, written = run_figures(directory, place, look), []
             if plain:
-                texts = [f"{path.stem}: {title}. {note}" for title, path, note in drawn]
-                (place / "captions.txt").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
-        for title, path, _ in drawn:
+                _write_captions(drawn, place)
+        for title, path in [*((title, path) for title, path, _ in drawn), *(("Means", path) for path in written)]:
             say(f"{title}: {quoted(folder / path.name)}")
         say(f"Next: look into {quoted(folder)}")
+
+
+def _write_captions(drawn: Sequence[tuple[str, Path, str]], place: Path) -> None:
+    texts = [f"{path.stem}: {title}. {note}" for title, path, note in drawn]
+    (place / "captions.txt").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+
+
+def _suffixes(formats: str) -> tuple[str, ...]:
+    from mobilenet.viz.files import PICTURES
+
+    suffixes = tuple(f".{name.strip().lower()}" for name in formats.split(","))
+    strange = [suffix[1:] for suffix in suffixes if suffix not in PICTURES]
+    if strange:
+        fail(f"--format {formats}: {strange[0]!r} is not one of svg, png or pdf", Exit.BAD_INPUT)
+    return suffixes
 
 
 def report(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
-from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, RunDirectory, ScenarioFile, Seed
+from mobilenet.cli.options import AllowCode, AsJson, Force, NewRun, Overrides, Quiet, RunOrStudy, ScenarioFile, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, cut, quoted, shown, spelled_out
 
@@ -123,14 +124,27 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
 
 
 def verify(
-    run: RunDirectory,
+    run: RunOrStudy,
     repeat: Annotated[
         bool, typer.Option("--repeat", help="Also repeat the run and compare the two records row by row.")
     ] = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Judge a run again from its record."""
+    """Judge a run again from its record.
+
+    For a study, the command judges each of its runs.
+    """
     with reporting(reads=[run]):
+        from mobilenet.viz.study_tables import is_study
+
+        if is_study(run):
+            from mobilenet.cli.study_results import verify_study
+
+            if repeat:
+                fail(f"--repeat is for one run; name one in {quoted(run / 'runs')}", Exit.BAD_INPUT)
+            answer = verify_study(run)
+            say(f"Next: mobilenet show {quoted(run)}")
+            raise typer.Exit(EXITS[answer])
         from mobilenet.api import judge_anew
         from mobilenet.verify.declared import scenario_of, warnings_by
         from mobilenet.verify.judge import overall
@@ -162,9 +176,28 @@ def _is_repeated(directory: Path, allow_code: bool) -> bool:
     return found is None
 
 
-def show(run: RunDirectory) -> None:
-    """Print the metrics and the verdict of a run."""
+def show(
+    run: RunOrStudy,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="NAME", help="A metric of a study, whose means are shown. Repeatable."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the metrics and the verdict.
+
+    For a study, the command prints the means of each configuration with their intervals.
+    """
     with reporting(reads=[run]):
+        from mobilenet.viz.study_tables import is_study
+
+        if is_study(run):
+            from mobilenet.cli.study_results import show_study
+
+            show_study(run, metrics or (), as_json)
+            return
+        if metrics:
+            fail(f"--metric is for studies; {quoted(run)} is a run", Exit.BAD_INPUT)
         from mobilenet.api import Run
         from mobilenet.metrics.registry import meaning
         from mobilenet.rundir.kinds import PROCESSES, kind_of
@@ -174,6 +207,9 @@ def show(run: RunDirectory) -> None:
         opened = Run(run)
         glance_at_tables(run, opened.manifest)
         verdicts = opened.verdicts
+        if as_json:
+            _print_json(opened)
+            return
         own, of_processes = opened.manifest.get("own_metrics"), kind_of(opened.manifest) is PROCESSES
         words = own if isinstance(own, dict) else None
         rows = [(name, shown(value), meaning(name, of_processes, words)) for name, value in opened.metrics.items()]
@@ -186,6 +222,12 @@ def show(run: RunDirectory) -> None:
         _print_owed(opened)
         _print_failed_metrics(opened)
         say(f"{run}: {opened.verdict}. Next: mobilenet verify {quoted(run)}")
+
+
+def _print_json(opened: Any) -> None:
+    """Print the numbers of a run and how it was judged, for programs."""
+    verdicts = {name: verdict._asdict() for name, verdict in opened.verdicts.items()}
+    say(json.dumps({"verdict": opened.verdict, "properties": verdicts, "metrics": opened.metrics}, indent=1))
 
 
 def _summary(done: Any) -> str:

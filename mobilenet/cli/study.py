@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, say, was_stopped
-from mobilenet.cli.options import AllowCode, Master, Overrides, Quiet, StudyDirectory, Workers
+from mobilenet.cli.options import AllowCode, Master, Overrides, Quiet, Workers
 from mobilenet.cli.progress import runs_progress
 from mobilenet.quoting import counted, quoted
 
@@ -93,37 +93,7 @@ def _end(done: Any) -> None:
     if done.store.study.compare is not None:
         say(f"Next: mobilenet compare {quoted(done.store.path)}")
     else:
-        say(f"Next: look at {quoted(done.store.tables / 'summary.csv')}")
-
-
-def compare(study: StudyDirectory) -> None:
-    """Compare the settings of a finished study.
-
-    The command prints by how much the levels of a factor differ over the same worlds, with confidence intervals.
-    """
-    with reporting(reads=[study]):
-        from mobilenet.studies.caveats import doubts
-        from mobilenet.studies.csv_tables import table_rows
-        from mobilenet.studies.study import compare_study, shown_finding
-        from mobilenet.studies.tables import tables_of_what_is_there
-        from mobilenet.viz.comparison import draw
-        from mobilenet.viz.files import together
-
-        if note := tables_of_what_is_there(study):
-            say(note)
-        found = compare_study(study)
-        for where in dict.fromkeys(finding.where for finding in found):
-            say(f"\n{where}" if where else "")
-            for finding in found:
-                if finding.where == where:
-                    for line in shown_finding(finding):
-                        say(line)
-        for line in doubts(table_rows(study, "tables/summary.csv")):
-            say(line)
-        with together(study) as place:
-            for suffix in ("svg", "png"):
-                draw(study, place / f"comparison.{suffix}")
-        say(f"{quoted(study)}: {counted(len(found), 'comparison')}. Next: look at {quoted(study / 'comparison.png')}")
+        say(f"Next: mobilenet show {quoted(done.store.path)}")
 
 
 def reproduce(

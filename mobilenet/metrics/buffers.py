@@ -38,23 +38,26 @@ LISTS = {  # what messages carry: samples' quantity -> metric, words
     "new_ids": ("handoff_received_list", "messages received meanwhile that are listed (Rsp2)"),
 }
 
+BUFFERS = {f"{who}_{quantity}": (who[0], quantity) for who, quantity in _OURS}  # metric -> kind of node, quantity
+
 
 def sizes(name: str, words: str) -> tuple[Declared, ...]:
     """Declare the mean and the most of a buffer, which `buffers` computes."""
+    who, _, quantity = name.partition("_")
+    short = f"{who} {quantity[0].upper()}Buffer" if name in BUFFERS else name.replace("_", " ")
     return (
-        Metric(f"{name}_mean", f"{words}, mean", unit="messages"),
-        Metric(f"{name}_max", f"most {words}", unit="messages"),
+        Metric(f"{name}_mean", f"{words}, mean", unit="messages", symbol=f"{short}, mean"),
+        Metric(f"{name}_max", f"most {words}", unit="messages", symbol=f"{short}, most"),
     )
 
 
-BUFFERS = {f"{who}_{quantity}": (who[0], quantity) for who, quantity in _OURS}  # metric -> kind of node, quantity
 BUFFER_SIZES: tuple[Declared, ...] = tuple(
     size for (who, quantity), words in _OURS.items() for size in sizes(f"{who}_{quantity}", words)
 )
 LENGTHS_OF_LISTS: tuple[Declared, ...] = only(
     "lists",
     *(
-        Metric(f"{name}_{kind}", f"{words}, {said}", unit="entries")
+        Metric(f"{name}_{kind}", f"{words}, {said}", unit="entries", symbol=f"{name.replace('_', ' ')}, {said}")
         for name, words in LISTS.values()
         for kind, said in (("mean", "mean"), ("max", "most"))
     ),

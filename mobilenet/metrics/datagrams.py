@@ -32,17 +32,51 @@ class Datagrams:
 
 DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
     "datagrams",
-    Metric("datagrams", "datagrams that programs have sent", lambda d: len(d.sent_ns)),
+    Metric("datagrams", "datagrams that programs have sent", lambda d: len(d.sent_ns), symbol="datagrams"),
     Metric(
-        "datagrams_received", "of these, datagrams that reached the program they were for", lambda d: len(d.delays_s)
+        "datagrams_received",
+        "of these, datagrams that reached the program they were for",
+        lambda d: len(d.delays_s),
+        symbol="datagrams received",
+        better="higher",
     ),
     Metric(
         "datagram_loss_ratio",
         "share of the datagrams that did not",
         lambda d: ratio(len(d.sent_ns) - len(d.delays_s), len(d.sent_ns)),
+        symbol="datagram loss",
+        better="lower",
     ),
-    Metric("datagram_delay_mean_s", "mean time that a datagram is in transit", lambda d: mean(d.delays_s), "s"),
-    Metric("datagram_delay_p50_s", "median time that a datagram is in transit", lambda d: d.below_s(50), "s"),
-    Metric("datagram_delay_p95_s", "time that 95 % of datagrams stay below", lambda d: d.below_s(95), "s"),
-    Metric("datagram_delay_p99_s", "time that 99 % of datagrams stay below", lambda d: d.below_s(99), "s"),
+    Metric(
+        "datagram_delay_mean_s",
+        "mean time that a datagram is in transit",
+        lambda d: mean(d.delays_s),
+        "s",
+        symbol="mean datagram delay",
+        better="lower",
+    ),
+    Metric(
+        "datagram_delay_p50_s",
+        "median time that a datagram is in transit",
+        lambda d: d.below_s(50),
+        "s",
+        symbol="median datagram delay",
+        better="lower",
+    ),
+    Metric(
+        "datagram_delay_p95_s",
+        "time that 95 % of datagrams stay below",
+        lambda d: d.below_s(95),
+        "s",
+        symbol="95 % datagram delay",
+        better="lower",
+    ),
+    Metric(
+        "datagram_delay_p99_s",
+        "time that 99 % of datagrams stay below",
+        lambda d: d.below_s(99),
+        "s",
+        symbol="99 % datagram delay",
+        better="lower",
+    ),
 )

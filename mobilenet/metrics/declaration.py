@@ -25,6 +25,8 @@ class Metric(NamedTuple, Generic[T]):
     unit: str = ""
     of: str = ""  # a trait, such as handoffs; empty: every run of its kind has this metric
     signed: bool = False  # all others cannot be below 0
+    symbol: str = ""  # a short name for axes and tables; empty: the words
+    better: str = ""  # "lower" or "higher", where one of them is better whatever the study asks
 
 
 Declared = Metric[Never]  # whatever it is computed from

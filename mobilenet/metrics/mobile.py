@@ -65,45 +65,121 @@ class Messages:
 
 
 MESSAGES: tuple[Metric[Messages], ...] = (
-    Metric("window_s", "length of the measured time", lambda m: (m.fold.end_ns - m.fold.begin_ns) / SECOND, "s"),
-    Metric("deliveries_owed", "pairs (message, host that is a member from its broadcast to the end)", lambda m: m.owed),
     Metric(
-        "delivery_ratio", "share of the deliveries owed that happened (reachability)", lambda m: ratio(m.done, m.owed)
+        "window_s",
+        "length of the measured time",
+        lambda m: (m.fold.end_ns - m.fold.begin_ns) / SECOND,
+        "s",
+        symbol="measured time",
+    ),
+    Metric(
+        "deliveries_owed",
+        "pairs (message, host that is a member from its broadcast to the end)",
+        lambda m: m.owed,
+        symbol="deliveries owed",
+    ),
+    Metric(
+        "delivery_ratio",
+        "share of the deliveries owed that happened (reachability)",
+        lambda m: ratio(m.done, m.owed),
+        symbol="delivery ratio",
+        better="higher",
     ),
     Metric(
         "broadcasts_offered",
         "messages that applications wanted to broadcast",
         lambda m: m.broadcasts + m.fold.counts["refused"],
+        symbol="broadcasts offered",
     ),
-    Metric("broadcasts", "messages broadcast by hosts in the measured time", lambda m: m.broadcasts),
-    Metric("broadcasts_refused", "broadcasts refused (host down or no member)", lambda m: m.fold.counts["refused"]),
-    Metric("broadcasts_undelivered", "pairs (member, message) still owed at the end", lambda m: m.fold.how_many_owed()),
-    Metric("deliveries", "deliveries at members in the measured time", lambda m: m.fold.deliveries_inside),
+    Metric(
+        "broadcasts", "messages broadcast by hosts in the measured time", lambda m: m.broadcasts, symbol="broadcasts"
+    ),
+    Metric(
+        "broadcasts_refused",
+        "broadcasts refused (host down or no member)",
+        lambda m: m.fold.counts["refused"],
+        symbol="broadcasts refused",
+        better="lower",
+    ),
+    Metric(
+        "broadcasts_undelivered",
+        "pairs (member, message) still owed at the end",
+        lambda m: m.fold.how_many_owed(),
+        symbol="deliveries missing",
+        better="lower",
+    ),
+    Metric(
+        "deliveries",
+        "deliveries at members in the measured time",
+        lambda m: m.fold.deliveries_inside,
+        symbol="deliveries",
+    ),
     Metric(
         "delivery_delay_mean_s",
         "mean delay from broadcast to delivery, the sender's own included",
         lambda m: mean(m.delays_s),
         "s",
+        symbol="mean delay",
+        better="lower",
     ),
     Metric(
         "delivery_delay_others_mean_s",
         "mean delay from broadcast to delivery at another host",
         lambda m: m.mean_at_others_s(),
         "s",
+        symbol="mean delay to others",
+        better="lower",
     ),
-    Metric("delivery_delay_p50_s", "median delay from broadcast to delivery", lambda m: m.below_s(50), "s"),
-    Metric("delivery_delay_p95_s", "delay that 95 % of deliveries stay below", lambda m: m.below_s(95), "s"),
-    Metric("delivery_delay_p99_s", "delay that 99 % of deliveries stay below", lambda m: m.below_s(99), "s"),
-    Metric("delivery_delay_max_s", "longest delay", lambda m: m.below_s(100), "s"),
-    Metric("gaps", "gaps (hosts notified that they missed messages)", lambda m: m.fold.counts["gap"]),
-    Metric("deliveries_missed_by_gaps", "pairs (member, message) missed by gaps", lambda m: m.fold.missed_by_gaps()),
-    Metric("crashes", "crashes", lambda m: m.fold.counts["crash"]),
+    Metric(
+        "delivery_delay_p50_s",
+        "median delay from broadcast to delivery",
+        lambda m: m.below_s(50),
+        "s",
+        symbol="median delay",
+        better="lower",
+    ),
+    Metric(
+        "delivery_delay_p95_s",
+        "delay that 95 % of deliveries stay below",
+        lambda m: m.below_s(95),
+        "s",
+        symbol="95 % delay",
+        better="lower",
+    ),
+    Metric(
+        "delivery_delay_p99_s",
+        "delay that 99 % of deliveries stay below",
+        lambda m: m.below_s(99),
+        "s",
+        symbol="99 % delay",
+        better="lower",
+    ),
+    Metric(
+        "delivery_delay_max_s", "longest delay", lambda m: m.below_s(100), "s", symbol="longest delay", better="lower"
+    ),
+    Metric(
+        "gaps",
+        "gaps (hosts notified that they missed messages)",
+        lambda m: m.fold.counts["gap"],
+        symbol="gaps",
+        better="lower",
+    ),
+    Metric(
+        "deliveries_missed_by_gaps",
+        "pairs (member, message) missed by gaps",
+        lambda m: m.fold.missed_by_gaps(),
+        symbol="missed by gaps",
+        better="lower",
+    ),
+    Metric("crashes", "crashes", lambda m: m.fold.counts["crash"], symbol="crashes"),
 )
 QUEUES: tuple[Metric[dict[str, Any]], ...] = (
     Metric(
         "mac_queue_drops",
         "frames dropped from full queues of the radio",
         lambda counters: counters["radio"]["queue_drops"],
+        symbol="queue drops",
+        better="lower",
     ),
 )
 
@@ -142,16 +218,47 @@ class Handoffs:
 
 HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     "handoffs",
-    Metric("handoffs", "confirmed changes of station that began in the measured time", lambda h: len(h.confirmed)),
-    Metric("handoffs_superseded", "handoffs superseded by the next session", lambda h: h.superseded),
-    Metric("recoveries", "confirmed new sessions for another cause than a change of station", lambda h: h.recoveries),
-    Metric("handoff_duration_mean_s", "mean time that a handoff takes", lambda h: mean(h.durations), "s"),
-    Metric("handoff_duration_max_s", "longest handoff", lambda h: max(h.durations, default=None), "s"),
+    Metric(
+        "handoffs",
+        "confirmed changes of station that began in the measured time",
+        lambda h: len(h.confirmed),
+        symbol="handoffs",
+    ),
+    Metric(
+        "handoffs_superseded",
+        "handoffs superseded by the next session",
+        lambda h: h.superseded,
+        symbol="handoffs superseded",
+    ),
+    Metric(
+        "recoveries",
+        "confirmed new sessions for another cause than a change of station",
+        lambda h: h.recoveries,
+        symbol="recoveries",
+    ),
+    Metric(
+        "handoff_duration_mean_s",
+        "mean time that a handoff takes",
+        lambda h: mean(h.durations),
+        "s",
+        symbol="handoff time",
+        better="lower",
+    ),
+    Metric(
+        "handoff_duration_max_s",
+        "longest handoff",
+        lambda h: max(h.durations, default=None),
+        "s",
+        symbol="longest handoff",
+        better="lower",
+    ),
     Metric(
         "handoff_interruption_mean_s",
         "mean time from the last delivery before a handoff to the first after it",
         lambda h: mean(h.interruptions),
         "s",
+        symbol="interruption",
+        better="lower",
     ),
     Metric(
         "handoff_interruption_excess_mean_s",
@@ -159,18 +266,22 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
         lambda h: mean(h.excess),
         "s",
         signed=True,
+        symbol="excess interruption",
+        better="lower",
     ),
     Metric(
         "handoffs_with_recovered",
         "handoffs in which messages were sent again",
         lambda h: h.how_many_with("recovered"),
         of="recovered",
+        symbol="handoffs, sent again",
     ),
     Metric(
         "handoffs_with_skipped",
         "handoffs whose confirmation let the host skip messages that it had",
         lambda h: h.how_many_with("skipped"),
         of="skipped",
+        symbol="handoffs, skipped",
     ),
     Metric(
         "handoff_recovered_mean",
@@ -178,6 +289,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
         lambda h: mean(h.told("recovered")),
         "messages",
         of="recovered",
+        symbol="sent again / handoff",
     ),
     Metric(
         "handoff_skipped_mean",
@@ -185,6 +297,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
         lambda h: mean(h.told("skipped")),
         "messages",
         of="skipped",
+        symbol="skipped / handoff",
     ),
 )
 

@@ -88,55 +88,94 @@ class Processes:
 
 
 OF_PROCESSES: tuple[Metric[Processes], ...] = (
-    Metric("deliveries_owed", "pairs (message, process that never crashes)", lambda p: p.owed()),
     Metric(
-        "delivery_ratio", "share of the deliveries owed that happened (reachability)", lambda p: ratio(p.done, p.owed())
+        "deliveries_owed", "pairs (message, process that never crashes)", lambda p: p.owed(), symbol="deliveries owed"
     ),
-    Metric("latency", "latency until the last message counts", lambda p: p.latency(), "t.u."),
-    Metric("messages", "messages sent", lambda p: p.messages["sent"]),
+    Metric(
+        "delivery_ratio",
+        "share of the deliveries owed that happened (reachability)",
+        lambda p: ratio(p.done, p.owed()),
+        symbol="delivery ratio",
+        better="higher",
+    ),
+    Metric(
+        "latency",
+        "latency until the last message counts",
+        lambda p: p.latency(),
+        "t.u.",
+        symbol="latency",
+        better="lower",
+    ),
+    Metric("messages", "messages sent", lambda p: p.messages["sent"], symbol="messages"),
     Metric(
         "messages_per_process_mean",
         "messages sent per process, mean",
         lambda p: p.messages["sent"] / p.processes,
         "messages",
+        symbol="messages / process",
     ),
-    Metric("message_bytes", "bytes sent", lambda p: p.messages["bytes"], "bytes"),
-    Metric("broadcasts", "messages broadcast", lambda p: p.broadcasts),
-    Metric("deliveries", "deliveries in the whole run, own ones included", lambda p: len(p.deliveries.message)),
+    Metric("message_bytes", "bytes sent", lambda p: p.messages["bytes"], "bytes", symbol="bytes sent"),
+    Metric("broadcasts", "messages broadcast", lambda p: p.broadcasts, symbol="broadcasts"),
+    Metric(
+        "deliveries",
+        "deliveries in the whole run, own ones included",
+        lambda p: len(p.deliveries.message),
+        symbol="deliveries",
+    ),
     Metric(
         "delivery_delay_mean_s",
         "mean delay from broadcast to delivery at another process",
         lambda p: p.mean_delay(),
         "t.u.",
+        symbol="mean delay",
+        better="lower",
     ),
     Metric(
         "delivery_latency_mean",
         "mean delay from broadcast to delivery at another process",
         lambda p: p.mean_delay(),
         "t.u.",
+        symbol="mean delay",
+        better="lower",
     ),
     Metric(
         "delivery_latency_max",
         "longest delay from broadcast to delivery at another process",
         lambda p: p.longest_delay(),
         "t.u.",
+        symbol="longest delay",
+        better="lower",
     ),
-    Metric("crashes", "crashes", lambda p: len(p.crashed)),
-    Metric("detector_messages", "messages of the failure detector", lambda p: p.detector["sent"], of="detector"),
-    Metric("suspicions", "suspicions", lambda p: p.suspicions, of="detector"),
-    Metric("suspicions_taken_back", "suspicions taken back", lambda p: p.trusts, of="detector"),
+    Metric("crashes", "crashes", lambda p: len(p.crashed), symbol="crashes"),
+    Metric(
+        "detector_messages",
+        "messages of the failure detector",
+        lambda p: p.detector["sent"],
+        of="detector",
+        symbol="detector messages",
+    ),
+    Metric("suspicions", "suspicions", lambda p: p.suspicions, of="detector", symbol="suspicions"),
+    Metric(
+        "suspicions_taken_back",
+        "suspicions taken back",
+        lambda p: p.trusts,
+        of="detector",
+        symbol="suspicions taken back",
+    ),
     Metric(
         "broadcasts_complete",
         "broadcasts whose source was notified that all have them",
         lambda p: len(p.completed),
         of="completions",
+        symbol="broadcasts complete",
     ),
-    Metric("packets", "packets sent", lambda p: p.messages["sent"], of="packets"),
+    Metric("packets", "packets sent", lambda p: p.messages["sent"], of="packets", symbol="packets"),
     Metric(
         "packets_aggregated_share",
         "share of packets with several messages",
         lambda p: p.aggregated_share(),
         of="packets",
+        symbol="packets aggregated",
     ),
     Metric(
         "reception_latency_mean",
@@ -144,9 +183,18 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
         lambda p: p.reception_latency(),
         "t.u.",
         of="packets",
+        symbol="reception delay",
+        better="lower",
     ),
-    Metric("pending_max", "most messages held back by a process", unit="messages"),  # by _largest, as any buffer
-    Metric("pending_max_mean", "most messages held back, mean over processes", unit="messages"),
+    Metric(
+        "pending_max", "most messages held back by a process", unit="messages", symbol="held back, most"
+    ),  # by _largest, as any buffer
+    Metric(
+        "pending_max_mean",
+        "most messages held back, mean over processes",
+        unit="messages",
+        symbol="held back, mean of most",
+    ),
 )
 
 

@@ -22,10 +22,34 @@ from mobilenet.metrics.processes import OF_PROCESSES
 from mobilenet.quoting import cut
 
 OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' records (studies/measure.py)
-    Metric("delivery_delay_survival_p50_s", "median delay, what is still waiting included", unit="s"),
-    Metric("delivery_delay_survival_p95_s", "delay that 95 % stay below, what is still waiting included", unit="s"),
-    Metric("delivery_delay_survival_p99_s", "delay that 99 % stay below, what is still waiting included", unit="s"),
-    Metric("backlog_slope", "relative growth of what waits, over the second half", signed=True),
+    Metric(
+        "delivery_delay_survival_p50_s",
+        "median delay, what is still waiting included",
+        unit="s",
+        symbol="median delay, waiting incl.",
+        better="lower",
+    ),
+    Metric(
+        "delivery_delay_survival_p95_s",
+        "delay that 95 % stay below, what is still waiting included",
+        unit="s",
+        symbol="95 % delay, waiting incl.",
+        better="lower",
+    ),
+    Metric(
+        "delivery_delay_survival_p99_s",
+        "delay that 99 % stay below, what is still waiting included",
+        unit="s",
+        symbol="99 % delay, waiting incl.",
+        better="lower",
+    ),
+    Metric(
+        "backlog_slope",
+        "relative growth of what waits, over the second half",
+        signed=True,
+        symbol="backlog growth",
+        better="lower",
+    ),
 )
 FIRST = (  # in reports
     "broadcasts", "deliveries", "broadcasts_undelivered", "delivery_delay_mean_s", "delivery_delay_p95_s",
@@ -50,6 +74,8 @@ MOBILE = _by_name(
 PROCESSES = _by_name(FIRST_OF_PROCESSES, OF_PROCESSES)
 SIGNED = tuple(name for name, metric in MOBILE.items() if metric.signed)
 
+PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")  # a unit of counts follows from the name
+LONGEST_SYMBOL = 30  # of what has no symbol
 LONGEST_WORDS, LONGEST_UNIT = 200, 40  # of a user's metric, which may have any
 
 
@@ -59,14 +85,39 @@ def meaning(metric: str, of_processes: bool = False, own: Mapping[str, Any] | No
     return f"{words} ({unit})" if unit else words
 
 
-def _known(metric: str, of_processes: bool, own: Mapping[str, Any]) -> tuple[str, str]:
-    if metric in own:
-        words, unit = own[metric]
-        return cut(" ".join(str(words).split()), LONGEST_WORDS), cut(" ".join(str(unit).split()), LONGEST_UNIT)
+def axis_name(metric: str, of_processes: bool = False) -> str:
+    """A short name for axes and tables, with the unit if it is a physical one."""
+    words, unit = _known(metric, of_processes, {})
+    known = _declared(metric, of_processes)
+    name = known.symbol if known is not None and known.symbol else cut(words, LONGEST_SYMBOL)
+    return f"{name} ({unit})" if unit in PHYSICAL else name
+
+
+def unit_of(metric: str, of_processes: bool = False) -> str:
+    """Its unit, if it is a physical one."""
+    unit = _known(metric, of_processes, {})[1]
+    return unit if unit in PHYSICAL else ""
+
+
+def better(metric: str, of_processes: bool = False) -> str:
+    """Which direction is better: "lower", "higher", or "" where that depends on what is asked."""
+    known = _declared(metric, of_processes)
+    return known.better if known is not None else ""
+
+
+def _declared(metric: str, of_processes: bool) -> Declared | None:
     known = (PROCESSES if of_processes else MOBILE).get(metric)
     if known is None and not of_processes and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
         who, quantity, kind = buffer.groups()
         known = sizes(f"{who}_{quantity}", f"messages in {quantity} of a {who}")[kind == "max"]
+    return known
+
+
+def _known(metric: str, of_processes: bool, own: Mapping[str, Any]) -> tuple[str, str]:
+    if metric in own:
+        words, unit = own[metric]
+        return cut(" ".join(str(words).split()), LONGEST_WORDS), cut(" ".join(str(unit).split()), LONGEST_UNIT)
+    known = _declared(metric, of_processes)
     if known is not None:
         return known.words, known.unit
     stem, _, last = metric.rpartition("_")

@@ -125,10 +125,10 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
 
 
 def _overrides(study: Study, factor: str, level: Any) -> list[str]:
-    """A mapping changes several keys together, unless the factor itself is a key of the scenario."""
+    """A mapping changes several keys together, unless the factor is a key of the scenario; {} changes nothing."""
     if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
         return [_override(factor, level)]
-    if not isinstance(level, dict) or not level:
+    if not isinstance(level, dict):
         what = f"not a key of a scenario; a factor of another name needs mappings as levels, got {inline(level)[:60]}"
         raise study.problem(("factors", factor), what)
     return [_override(key, value) for key, value in level.items()]

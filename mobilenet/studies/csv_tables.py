@@ -19,6 +19,7 @@ COLUMNS = {  # name: texts, counts, numbers that may be missing
     "tables/runs.csv": (("run", "verdict"), ("configuration", "replication"), ()),
     "tables/buffers.csv": (("buffer",), ("configuration",), ("from_s", "to_s", "mean", "low", "high")),
     "tables/delays.csv": ((), ("configuration",), ("share", "delay_s", "deliveries")),
+    "tables/distribution.csv": ((), ("configuration",), ("delay_s", "share", "deliveries")),
     "runs.csv": (("run", "state"), (), ()),
 }
 AGAIN = "run `mobilenet study` again"

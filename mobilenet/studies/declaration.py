@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, PrivateAttr, Tag, ValidationError, model_validator
+from pydantic import AfterValidator, Discriminator, Field, PrivateAttr, Tag, ValidationError, model_validator
 
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.quoting import quoted
@@ -26,6 +26,7 @@ from mobilenet.scenario.yaml_reader import Node, parse, parse_value
 from mobilenet.scenario.yaml_writer import inline, to_yaml
 
 MOST_LEVELS = 1_000
+LONGEST_LABEL = 40  # characters, which a legend has room for
 KEPT = "configurations/c{:03d}/scenario.yaml"  # the scenario of a configuration, in the directory of a study
 KEPT_FACTORS = "configurations/factors.yaml"  # what these scenarios were made of
 
@@ -109,7 +110,7 @@ class Compare(Parameters):
     """What is compared with what."""
 
     factor: str = Field(min_length=1, description="the factor whose levels are compared, one of factors")
-    baseline: Any = Field(description="the level that the others are compared with")
+    baseline: Any = Field(description="the level that the others are compared with, or its label")
     metrics: tuple[str, ...] = Field(min_length=1, description="the metrics that are compared")
     equivalence_margin: float | None = Field(
         default=None,
@@ -119,12 +120,33 @@ class Compare(Parameters):
     )
 
 
+def unlabelled(level: Any) -> tuple[Any, str | None]:
+    """A level and its label: `{label: TCP, name: tcp_flooding}` is a mapping, `{label: quiet, value: 0.1}` a number."""
+    if not isinstance(level, dict) or "label" not in level:
+        return level, None
+    rest = {key: value for key, value in level.items() if key != "label"}
+    return (rest["value"] if rest.keys() == {"value"} else rest), level["label"]
+
+
+def _with_good_labels(levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    labels = [label for _, label in map(unlabelled, levels) if label is not None]
+    for label in labels:
+        if not isinstance(label, str) or not 0 < len(label.strip()) <= LONGEST_LABEL:
+            raise ValueError(f"label: expected a text of at most {LONGEST_LABEL} characters, got {label!r}"[:200])
+        if labels.count(label) > 1:
+            raise ValueError(f"label {label!r}: given to two levels")
+    return levels
+
+
 def _kind_of_levels(value: Any) -> str:
     return "span" if isinstance(value, (dict, Span)) else "list"
 
 
 Levels = Annotated[
-    Annotated[tuple[Any, ...], Tag("list"), Field(min_length=1, max_length=MOST_LEVELS)] | Annotated[Span, Tag("span")],
+    Annotated[
+        tuple[Any, ...], AfterValidator(_with_good_labels), Field(min_length=1, max_length=MOST_LEVELS), Tag("list")
+    ]
+    | Annotated[Span, Tag("span")],
     Discriminator(_kind_of_levels),
 ]
 
@@ -145,7 +167,8 @@ class Study(Parameters):
         description="of replication 1; each further one has the next seed; null: derived from seed",
     )
     factors: dict[str, Levels] = Field(
-        default={}, description="scenario key -> levels, at most 1000; mappings as levels change several keys together"
+        default={},
+        description="scenario key -> levels, at most 1000; a mapping changes several keys; label: its name in figures",
     )
     set: dict[str, Any] = Field(default={}, description="scenario key -> value, in every run")
     replications: Replications = Replications()
@@ -166,6 +189,10 @@ class Study(Parameters):
                 known = ", ".join(self.factors) or "none"
                 raise ValueError(f"compare: factor {self.compare.factor!r} is not one of the factors: {known}")
             levels = self.levels(self.compare.factor)
+            labelled = dict(zip(self.labels(self.compare.factor), levels, strict=True))
+            if self.compare.baseline not in levels and str(self.compare.baseline) in labelled:
+                baseline = labelled[str(self.compare.baseline)]
+                object.__setattr__(self, "compare", self.compare.model_copy(update={"baseline": baseline}))
             if self.compare.baseline not in levels:
                 raise ValueError(f"compare: baseline {self.compare.baseline!r} is not a level of {self.compare.factor}")
             if len(levels) < 2:
@@ -238,7 +265,12 @@ class Study(Parameters):
 
     def levels(self, factor: str) -> tuple[Any, ...]:
         levels = self.factors[factor]
-        return levels.levels() if isinstance(levels, Span) else levels
+        return levels.levels() if isinstance(levels, Span) else tuple(unlabelled(level)[0] for level in levels)
+
+    def labels(self, factor: str) -> tuple[str | None, ...]:
+        """Return the label of each level; None where the study gives none."""
+        levels = self.factors[factor]
+        return (None,) * len(levels.levels()) if isinstance(levels, Span) else tuple(unlabelled(v)[1] for v in levels)
 
     @classmethod
     def of(cls, values: dict[str, Any], folder: Path) -> Self:
@@ -283,5 +315,7 @@ def _change(root: Node, overrides: Sequence[str], replications: int | None, seed
 def effective_study(study: Study) -> str:
     """All values as YAML: what the study's directory keeps."""
     values = study.model_dump(by_alias=True)
-    values["factors"] = {factor: study.levels(factor) for factor in study.factors}
+    values["factors"] = {
+        factor: levels.levels() if isinstance(levels, Span) else levels for factor, levels in study.factors.items()
+    }
     return to_yaml(values)

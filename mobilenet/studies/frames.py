@@ -63,6 +63,11 @@ class StudyFrames:
         return self._read("tables/delays.parquet")
 
     @cached_property
+    def distribution(self) -> pd.DataFrame:
+        """Configuration and delay: the share of all deliveries that happen within it."""
+        return self._read("tables/distribution.parquet")
+
+    @cached_property
     def comparison(self) -> pd.DataFrame:
         """Each level and metric against the baseline; of a study with `compare`."""
         if open_store(self.path).study.compare is None:

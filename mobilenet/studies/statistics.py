@@ -86,13 +86,13 @@ def compare_pairs(
         ratio, low, high = math.exp(of_logs.mean), math.exp(of_logs.low), math.exp(of_logs.high)
         if margin is not None:
             equivalence_p = _tost(logs, math.log1p(-margin), math.log1p(margin))
-    p = _p_of_zero(differences)
+    p = p_of_zero(differences)
     return Comparison(
         len(values), float(np.mean(values)), float(np.mean(baseline)), difference, ratio, low, high, p, equivalence_p
     )
 
 
-def _p_of_zero(differences: Values) -> float:
+def p_of_zero(differences: Values) -> float:
     """The p value of the t test; identical differences leave no doubt."""
     from scipy import stats
 

@@ -10,26 +10,27 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mobilenet.api import run
 from mobilenet.metrics.registry import MOBILE
-from mobilenet.quoting import counted
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import OwnProtocol, ProcessScenario
 from mobilenet.studies import StudyError
+from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.batch import Progress, run_all
 from mobilenet.studies.caveats import doubts
 from mobilenet.studies.commands import require_programs
 from mobilenet.studies.compare import Finding, findings
-from mobilenet.studies.configurations import Configuration, configurations, seed_of, shown_level
+from mobilenet.studies.configurations import Configuration, configurations, seed_of
 from mobilenet.studies.csv_tables import read_rows, table_rows
 from mobilenet.studies.declaration import Study
+from mobilenet.studies.effects import Effect, effects
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_session
 from mobilenet.studies.store import Store, create, open_store
@@ -128,24 +129,19 @@ def known_metrics() -> list[str]:
     return sorted(name for name, metric in MOBILE.items() if metric.of not in ("datagrams", "bit errors"))
 
 
-def compare_study(path: Path) -> list[Finding]:
-    """comparison.json, comparison.csv and comparison.parquet from the tables of a finished study."""
+def compare_study(path: Path) -> list[Finding] | None:
+    """comparison.json, comparison.csv and comparison.parquet from the tables of a finished study; None for a study
+    that names nothing to compare.
+    """
     store = open_store(path)
     wanted = store.study.compare
-    if wanted is None:
-        raise StudyError(f"{path}: the study names nothing to compare; add `compare:` to its file and run it again")
     if not (store.tables / "runs.csv").is_file():
         raise StudyError(f"{path}: the study is not finished; run `mobilenet study` again")
-    values: dict[tuple[int, str], dict[int, float]] = {}
-    rows = table_rows(path, "tables/runs.csv", wanted.metrics)
+    if wanted is None:
+        return None
     for metric in wanted.metrics:
         require_metric(store.study, metric)
-        for row in rows:
-            if row.get(metric):
-                values.setdefault((int(row["configuration"]), metric), {})[int(row["replication"])] = float(row[metric])
-    unstable = {
-        int(row["configuration"]) for row in table_rows(path, "tables/summary.csv") if row["label"] == "unstable"
-    }
+    values, unstable = _values(path, wanted.metrics), _unstable(path)
     found = findings(wanted, store.configurations, values, unstable, store.study.confidence)
     write_rows(path, "comparison", [finding.row() for finding in found])
     write_json(
@@ -154,6 +150,33 @@ def compare_study(path: Path) -> list[Finding]:
          "equivalence_margin": wanted.equivalence_margin, "findings": [finding.row() for finding in found]},
     )  # fmt: skip
     return found
+
+
+def study_effects(path: Path, metrics: Sequence[str]) -> list[Effect]:
+    """Main effects and interactions on these metrics, and effects.csv and effects.parquet if there are any."""
+    store = open_store(path)
+    values = {} if _unstable(path) else _values(path, metrics)
+    found = [
+        effect for metric in metrics for effect in effects(store.configurations, values, metric, store.study.confidence)
+    ]
+    if found:
+        write_rows(path, "effects", [effect.row() for effect in found])
+    return found
+
+
+def _values(path: Path, metrics: Sequence[str]) -> dict[tuple[int, str], dict[int, float]]:
+    """(configuration, metric) -> replication -> value."""
+    values: dict[tuple[int, str], dict[int, float]] = {}
+    for row in table_rows(path, "tables/runs.csv", tuple(metrics)):
+        for metric in metrics:
+            if row.get(metric):
+                values.setdefault((int(row["configuration"]), metric), {})[int(row["replication"])] = float(row[metric])
+    return values
+
+
+def _unstable(path: Path) -> set[int]:
+    rows = table_rows(path, "tables/summary.csv")
+    return {int(row["configuration"]) for row in rows if row["label"] == UNSTABLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,22 +208,3 @@ def estimate(study: Study, allow_code: bool = False) -> list[Estimate]:
             size = sum(part.stat().st_size for part in directory.iterdir())
             estimates.append(Estimate(c, rule.min, rule.most, cpu_s * scale, size * scale))
     return estimates
-
-
-def shown_finding(finding: Finding) -> list[str]:
-    """For people: what was compared and the verdict; below it the numbers."""
-    r: Any = finding.result
-    verdict = finding.verdict
-    if verdict == "inconclusive":
-        told = "a million more replications" if finding.more is None else counted(finding.more, "more replication")
-        verdict += f", {'more than' if finding.more is None else 'about'} {told}"
-    lines = [f"  {finding.metric}: {shown_level(finding.level)} against {shown_level(finding.baseline)}: {verdict}"]
-    if r is not None:
-        numbers = (
-            f"    {r.mean:.4g} against {r.baseline_mean:.4g}, difference {r.difference.mean:.3g} ±"
-            f" {r.difference.half_width:.2g}"
-        )
-        if r.ratio is not None:
-            numbers += f", ratio {r.ratio:.3g} ({r.ratio_low:.3g} to {r.ratio_high:.3g})"
-        lines.append(f"{numbers}, {counted(r.pairs, 'pair')}")
-    return lines

@@ -7,6 +7,7 @@ Model     Spark brings the rows of a configuration together; there they are aggr
               tables/summary        configuration x metric: n, mean, sd, interval, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
               tables/delays         configuration x share of all deliveries: the delay within which they happen
+              tables/distribution   configuration x delay: the share of all deliveries that happen within it
           label     empty, `unstable`, `probably unstable` or `not steady`, see aggregation.py
           The memory of this process does not grow with the number of runs
 Units     seconds and messages, as the names show
@@ -43,9 +44,12 @@ if TYPE_CHECKING:
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 RUN_COLUMNS = ["run", "configuration", "replication", "seed", "verdict", "duration_s", "metrics"]
 OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
-    Metric("steady", "share of runs whose warm-up ended; with `kind: steady_state`"),
-    Metric("warmup_cut_s", "end of the warm-up that was cut off; with `kind: steady_state`", unit="s"),
+    Metric("steady", "share of runs whose warm-up ended; with `kind: steady_state`", symbol="share steady"),
+    Metric(
+        "warmup_cut_s", "end of the warm-up that was cut off; with `kind: steady_state`", unit="s", symbol="warm-up"
+    ),
 )
+BINS_OF_A_STEP = 10  # of measure.py, so that a step of the distribution is 1 % wide
 TASKS_PER_WORKER = 4
 ROWS_AT_ONCE = 1_000
 Rows = list[dict[str, Any]]
@@ -77,7 +81,8 @@ def tables_of_what_is_there(directory: Path) -> str | None:
     if not parts or not planned.is_file():
         return None  # by an earlier version, or nothing done
     summary = store.tables / "summary.csv"
-    if not summary.is_file() or max(path.stat().st_mtime_ns for path in parts) > summary.stat().st_mtime_ns:
+    is_complete = summary.is_file() and (store.tables / "distribution.csv").is_file()  # an earlier version has none
+    if not is_complete or max(path.stat().st_mtime_ns for path in parts) > summary.stat().st_mtime_ns:
         write_tables(store, planned_targets(planned, len(store.configurations)))
     count, done = _rows_of(planned), _rows_of(store.tables / "runs.parquet")
     return None if done == count else f"{directory}: unfinished: {done} of {count} runs are in these numbers"
@@ -169,6 +174,7 @@ def _write(store: Store, found: Iterator[Aggregated]) -> set[int]:
     buffers = [_buffer_row(row, levels, labels, width_s) for row in results if row["what"] == BUFFER]
     write_rows(store.tables, "buffers", buffers)
     write_rows(store.tables, "delays", _delay_rows(results, levels))
+    write_rows(store.tables, "distribution", _distribution_rows(results, levels))
     return {number for number, label in labels.items() if label == UNSTABLE}
 
 
@@ -209,18 +215,37 @@ def _buffer_row(row: dict[str, Any], levels: Rows, labels: dict[int, str], width
     }  # fmt: skip
 
 
-def _delay_rows(results: Rows, levels: Rows) -> Rows:
-    """The delays of all deliveries of a configuration together."""
+def _bins(results: Rows) -> dict[int, list[tuple[int, int]]]:
+    """Return for each configuration the bins of delays, ascending, with the deliveries in each."""
     bins: dict[int, list[tuple[int, int]]] = {}
     for row in results:
         if row["what"] == DELAY:
             bins.setdefault(row["configuration"], []).append((row["bucket"], row["n"]))
+    return bins
+
+
+def _delay_rows(results: Rows, levels: Rows) -> Rows:
+    """The delays of all deliveries of a configuration together."""
     rows = []
-    for number, own in bins.items():
+    for number, own in _bins(results).items():
         total, seen, shares = sum(count for _, count in own), 0, list(SHARES)
         for bucket, count in own:
             seen += count
             while shares and seen >= shares[0] * total:
                 found = {"share": shares.pop(0), "delay_s": delay_of_bin(bucket), "deliveries": total}
+                rows.append({"configuration": number, **levels[number], **found})
+    return rows
+
+
+def _distribution_rows(results: Rows, levels: Rows) -> Rows:
+    """The steps of the distribution function of all delays of a configuration."""
+    rows = []
+    for number, own in _bins(results).items():
+        total, seen = sum(count for _, count in own), 0
+        for place, (bucket, count) in enumerate(own):
+            seen += count
+            is_last = place + 1 == len(own)
+            if is_last or own[place + 1][0] // BINS_OF_A_STEP != bucket // BINS_OF_A_STEP:
+                found = {"delay_s": delay_of_bin(bucket), "share": seen / total, "deliveries": total}
                 rows.append({"configuration": number, **levels[number], **found})
     return rows

@@ -28,14 +28,17 @@ from .test_damaged import wrong
 pytestmark = pytest.mark.spark
 
 COMMANDS: tuple[Callable[[str], list[str]], ...] = (
+    lambda study: ["show", study],
+    lambda study: ["verify", study],
     lambda study: ["compare", study],
+    lambda study: ["compare", study, "--json"],
     lambda study: ["report", study],
     lambda study: ["figures", study, "--format", "svg"],
     lambda study: ["export", study, "--csv"],
 )
 REFUSING: tuple[Callable[[str], list[str]], ...] = tuple(
     lambda study, command=command: [command, study]  # type: ignore[misc]
-    for command in ("show", "verify", "map", "spacetime")
+    for command in ("map", "spacetime")
 )
 ALL = bool(os.environ.get("MOBILENET_ALL_DAMAGES"))
 THIN = 1 if ALL else 24

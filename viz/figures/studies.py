@@ -1,16 +1,15 @@
-"""The figures of a study: the comparison with its intervals, the distribution of delays, buffers over time.
+"""The figures of a study: means at the levels, the comparison, the distribution of delays, buffers over time.
 
 Model     drawn from the tables that the study wrote, not from its runs; a line for each configuration, a band for the
-          interval over replications
+          interval over replications. More than MOST_BANDS bands have a panel each
 Units     those of the tables
-Errors    StudyError for a study that is not finished, or damaged
+Errors    StudyError for a study that is not finished, or damaged, and for metrics and factors that it does not have
 Source    ours: docs/guide/pictures.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,54 +24,76 @@ from ..style import (
     COLOURS,
     LINES,
     LOOK,
+    WIDE_IN,
     Drawn,
     Look,
     caption,
     in_words,
     legend_below,
-    level_label,
     log_axis,
     page,
     percent,
     plain,
     save_all,
 )
-from .factor_curve import curve_note, draw_curve, metrics_of_interest, numeric_factor
+from .means import draw_means, is_numeric, means_note, metrics_of_interest, shown_factor
 
 MOST_LINES = 8
+MOST_BANDS = 3  # over each other
 SHORTEST_S = 1e-4  # that a logarithmic axis shows
 
 
-def study_figures(study: Path, folder: Path, look: Look = LOOK) -> list[Drawn]:
-    """Draw what there is into `folder`; the files of the first suffix."""
+def study_figures(
+    study: Path, folder: Path, look: Look = LOOK, metrics: Sequence[str] = (), x: str | None = None
+) -> list[Drawn]:
+    """Draw what there is into `folder`; the files of the first suffix. `metrics`, `x`: what the means show, and over
+    which factor; by default what the study compares, over the factor with most levels.
+    """
     tables = study_tables(study)
-    frames = {name: _frame(tables.rows(f"tables/{name}.csv")) for name in ("delays", "buffers")}
     make_folder(folder)
-    drawn = _curves(tables, folder, look)
-    if tables.comparison is not None and tables.comparison["findings"]:
+    compared = {finding["metric"] for finding in tables.comparison["findings"]} if tables.comparison else set()
+    drawn = _means(tables, folder, look, metrics, x)
+    if compared and (not metrics or compared & set(metrics)):
         for suffix in look.suffixes:
-            comparison.draw(study, folder / f"comparison{suffix}", look.captions, look)
+            comparison.draw(study, folder / f"comparison{suffix}", look.captions, look, metrics)
         drawn.append(
             Drawn("The levels side by side", folder / f"comparison{look.suffixes[0]}", comparison.method(tables))
         )
-    figures: list[tuple[str, str, Callable[[Any], str | None]]] = [
-        ("delays", "How long messages take", lambda axes: _delays(axes, frames["delays"], tables))
-    ]
-    for buffer, name, title in _buffers_shown(frames["buffers"]):
-        figures.append((name, title, partial(_buffer, table=frames["buffers"], tables=tables, buffer=buffer)))
-    for name, title, draw in figures:
-        with page(*look.size(*((8, 4.6) if look.captions else (6, 4)))) as (figure, axes):
-            note = draw(axes)
-            if note is None:
-                continue
-            if look.titles:
-                axes.set_title(title)
-            labels = axes.get_legend_handles_labels()[1]
-            legend_below(axes, 1 if max(map(len, labels)) > 36 else 2)
-            if look.captions:
-                caption(figure, f"{tables.name}. {note}")
-            drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
+    drawn += _delays(tables, folder, look)
+    buffers = _frame(tables.rows("tables/buffers.csv"))
+    for buffer, name, title in _buffers_shown(buffers):
+        drawn += _buffer(
+            tables, buffers[buffers.buffer == buffer] if len(buffers) else buffers, name, title, folder, look
+        )
     return drawn
+
+
+def _finish(figure: Any, tables: StudyTables, title: str, note: str, place: tuple[Path, str], look: Look) -> Drawn:
+    """Set title and caption where they belong into the figure, and save it."""
+    if look.titles:
+        figure.suptitle(plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
+    if look.captions:
+        caption(figure, f"{tables.name}. {note}")
+    return Drawn(title, save_all(figure, *place, look.suffixes), note)
+
+
+def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[Drawn]:
+    """What the study is about: the first figure. The comparison shows the levels of a factor in words as well."""
+    factor, shown = shown_factor(tables, x), metrics_of_interest(tables, metrics)
+    is_asked = bool(metrics) or x is not None or tables.comparison is None
+    if factor is None or not shown or not (is_asked or is_numeric(tables, factor)):
+        return []
+    rows, columns, width, height = look.panels(len(shown), 4.6 if len(shown) > 1 else 6, 3.0)
+    with page(width, height + 0.3, rows, columns, squeeze=False) as (figure, grid):
+        panels = grid.flat
+        lines = [draw_means(axes, tables, factor, metric) for axes, metric in zip(panels, shown, strict=False)]
+        for axes in grid.flat[len(shown) :]:
+            axes.set_axis_off()
+        if len(tables.factors) > 1:
+            legend_below(grid[-1][0], 2)
+        name = "curve" if is_numeric(tables, factor) else "means"
+        note = means_note(tables, shown, max(lines))
+        return [_finish(figure, tables, f"Means over {factor}", note, (folder, name), look)]
 
 
 def _buffers_shown(table: pd.DataFrame) -> list[tuple[str, str, str]]:
@@ -88,26 +109,6 @@ def _buffers_shown(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     return shown
 
 
-def _curves(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
-    """What the study is about, where its factor is a number: the first figure."""
-    factor, metrics = numeric_factor(tables), metrics_of_interest(tables)
-    if factor is None or not metrics:
-        return []
-    title = f"Means over {factor}"
-    size = look.size(6 if len(metrics) == 1 else 4.6 * len(metrics), 4.6)
-    with page(*size, 1, len(metrics), squeeze=False) as (figure, rows):
-        for axes, metric in zip(rows[0], metrics, strict=True):
-            draw_curve(axes, tables, factor, metric)
-        if len(tables.factors) > 1:
-            legend_below(rows[0][0], 1)
-        note = curve_note(tables, metrics)
-        if look.captions:
-            caption(figure, f"{tables.name}. {note}")
-        if look.titles:
-            figure.suptitle(plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
-        return [Drawn(title, save_all(figure, folder, "curve", look.suffixes), note)]
-
-
 def _frame(rows: list[dict[str, str]]) -> pd.DataFrame:
     table = pd.DataFrame(rows)
     for column in ("configuration", "share", "delay_s", "deliveries", "from_s", "to_s", "n", "mean", "low", "high"):
@@ -116,59 +117,124 @@ def _frame(rows: list[dict[str, str]]) -> pd.DataFrame:
     return table
 
 
-def _label(row: dict[str, Any], factors: list[str]) -> str:
-    return ", ".join(f"{factor.rpartition('.')[2]} {level_label(row[factor])}" for factor in factors)
+def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str, pd.DataFrame]]:
+    """Return each with its name, marked where it has no mean."""
+    found = []
+    for number, own in table.groupby("configuration", sort=True):
+        name = tables.in_words(own.iloc[0].to_dict(), tables.factors) or "as it is"
+        found.append((f"{name}: unstable" if number in tables.unstable else name, own))
+    return found
 
 
-def _configurations(table: pd.DataFrame, factors: list[str]) -> list[tuple[str, pd.DataFrame]]:
-    groups = (own for _, own in table.groupby("configuration", sort=True))
-    return [(_label(own.iloc[0].to_dict(), factors) or "as it is", own) for own in groups]
-
-
-def _delays(axes: Any, table: pd.DataFrame, tables: StudyTables) -> str | None:
+def _delays(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
+    """The distribution function of delays, a step for each percent of delay."""
+    is_whole = (tables.path / "tables/distribution.csv").is_file()
+    table = _frame(tables.rows(f"tables/{'distribution' if is_whole else 'delays'}.csv"))
     if table.empty or table.delay_s.isna().all():
-        return None
-    groups, said = _configurations(table, tables.factors), tables.said_of_unstable()
-    unit = "t.u." if tables.of_processes else "s"
-    for number, (label, own) in enumerate(groups[:MOST_LINES]):
-        colour = COLOURS[number % len(COLOURS)]
-        if own.configuration.iloc[0] in tables.unstable:  # later messages take longer, so a distribution does not exist
-            axes.plot([], [], "x", color=colour, label=label)
-        else:
-            axes.plot(own.delay_s, own.share, LINES[number % 4], color=colour, marker=".", label=label)
+        return []
+    title, groups = "How long messages take", _configurations(table, tables)
+    columns = _legend_columns(groups)
+    with page(*_with_legend(look.size(6.5, 4.0), min(MOST_LINES, len(groups)), columns)) as (figure, axes):
+        for number, (label, own) in enumerate(groups[:MOST_LINES]):
+            own = pd.DataFrame() if own.configuration.iloc[0] in tables.unstable else own
+            _draw_steps(axes, own, number, plain(label), is_whole)
+        note = _delays_note(axes, table, tables, groups)
+        legend_below(axes, columns)
+        return [_finish(figure, tables, title, note, (folder, "delays"), look)]
+
+
+def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, is_whole: bool) -> None:
+    """One configuration. Later messages of an unstable one take longer: it has no distribution, and only a name."""
+    colour = COLOURS[number % len(COLOURS)]
+    if own.empty:
+        axes.plot([], [], "x", color=colour, label=label)
+    elif is_whole:
+        x, y = [own.delay_s.iloc[0], *own.delay_s], [0.0, *own.share]
+        axes.plot(x, y, LINES[number % 4], color=colour, drawstyle="steps-post", label=label, linewidth=1.4)
+    else:  # between the percentiles of an earlier version nothing is known
+        axes.plot(own.delay_s, own.share, ".", color=colour, label=label)
+
+
+def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: list[Any]) -> str:
+    """Name the axes; what is drawn, in words."""
+    said = tables.said_of_unstable()
     table = table[~table.configuration.isin(tables.unstable)]
     if table.empty:
         in_words(axes, "Unstable: the backlog grows to the end, and so do delays.")
         return f"Share of deliveries within each time, of n = {tables.replications} replications.{said}"
-    least = max(table.delay_s.min(), SHORTEST_S)  # own messages are delivered at once
+    least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # own messages may be delivered at once
+    least = SHORTEST_S if pd.isna(least) else least
     if table.delay_s.max() > 50 * least:
         log_axis(axes.xaxis, least, table.delay_s.max())
-        axes.set_xlim(left=least / 1.2)
-    axes.set(xlabel=f"delay from broadcast to delivery ({unit})", ylabel="share of deliveries", ylim=(0, 1.02))
+        axes.set_xlim(left=least / 1.2, right=table.delay_s.max() * 1.2)
+    axes.set(xlabel=f"delay ({'t.u.' if tables.of_processes else 's'})", ylabel="share of deliveries")
+    axes.set_ylim(-0.02, 1.02)
     return (
         f"Share of deliveries within each time; all deliveries of n = {tables.replications} replications"
         f" together.{_rest(groups)}{said}"
     )
 
 
-def _buffer(axes: Any, table: pd.DataFrame, tables: StudyTables, buffer: str) -> str | None:
-    table = table[table.buffer == buffer] if len(table) else table
+def _buffer(tables: StudyTables, table: pd.DataFrame, name: str, title: str, folder: Path, look: Look) -> list[Drawn]:
+    """The mean over time with its band: few in one panel, many in a panel each, before the other means in grey."""
     if table.empty:
-        return None
-    groups = _configurations(table, tables.factors)
-    for number, (label, own) in enumerate(groups[:MOST_LINES]):
-        x, colour = (own.from_s + own.to_s) / 2, COLOURS[number % len(COLOURS)]
-        if own.configuration.iloc[0] in tables.unstable:
-            label += ": unstable"
-        axes.plot(x, own["mean"], LINES[number % 4], color=colour, label=label)
-        axes.fill_between(x, own.low.clip(lower=0), own.high, color=colour, alpha=0.18, linewidth=0)
-    axes.set(xlabel="simulated time (s)", ylabel="messages per node", xlim=(0, table.to_s.max()))
-    axes.set_ylim(bottom=0)
+        return []
+    groups = _configurations(table, tables)
+    shown = groups[:MOST_LINES]
+    is_split = len(shown) > MOST_BANDS
     sure = percent(tables.confidence)
-    return (
+    note = (
         f"Lines: means over n = {tables.replications} replications; bands: {sure} t intervals over replications, for"
-        f" each moment by itself.{_rest(groups)}"
+        f" each moment by itself.{' Grey: the means of the other panels.' if is_split else ''}{_rest(groups)}"
     )
+    rows, columns, width, height = (
+        _small_panels(len(shown), look) if is_split else (1, 1, *_with_legend(look.size(6.5, 3.6), len(shown), 2))
+    )
+    with page(width, height, rows, columns, squeeze=False, sharex=True, sharey=True) as (figure, grid):
+        for number, (label, own) in enumerate(shown):
+            axes = grid.flat[number] if is_split else grid[0][0]
+            if is_split:
+                axes.set_title(plain(label), fontsize="small", fontweight="normal")
+                for _, other in shown:
+                    axes.plot((other.from_s + other.to_s) / 2, other["mean"], color="#CCCCCC", linewidth=0.6)
+            _draw_band(axes, own, number, plain(label))
+        for axes in grid.flat[len(shown) if is_split else 1 :]:
+            axes.set_axis_off()
+        grid[0][0].set(xlim=(0, table.to_s.max()), ylim=(0, None))
+        for axes in grid.flat[: len(shown)][-columns:] if is_split else grid.flat:
+            axes.set_xlabel("time (s)")
+            axes.tick_params(labelbottom=True)
+        for row in grid:
+            row[0].set_ylabel("messages / node")
+        if not is_split:
+            legend_below(grid[0][0], _legend_columns(groups))
+        return [_finish(figure, tables, title, note, (folder, name), look)]
+
+
+def _legend_columns(groups: list[tuple[str, Any]]) -> int:
+    """Return how many columns the legend of a wide figure has."""
+    return max(1, min(4, 64 // max(8, *(len(label) for label, _ in groups))))
+
+
+def _with_legend(size: tuple[float, float], lines: int, columns: int) -> tuple[float, float]:
+    """A figure as high as the rows of its legend want it."""
+    width, height = size
+    across = max(1, int(columns * min(1.0, width / WIDE_IN)))
+    return width, height + 0.17 * max(0, -(-lines // across) - 2)
+
+
+def _small_panels(count: int, look: Look) -> tuple[int, int, float, float]:
+    """Return rows, columns, width and height of small panels."""
+    width = look.width_in or 8.0
+    columns = min(count, max(2, int(width / 2.2)))
+    rows = -(-count // columns)
+    return rows, columns, width, 1.5 * rows + 0.8
+
+
+def _draw_band(axes: Any, own: pd.DataFrame, number: int, label: str) -> None:
+    x, colour = (own.from_s + own.to_s) / 2, COLOURS[number % len(COLOURS)]
+    axes.fill_between(x, own.low.clip(lower=0), own.high, color=colour, alpha=0.2, linewidth=0)
+    axes.plot(x, own["mean"], LINES[number % 4], color=colour, label=label, linewidth=1.4)
 
 
 def _rest(groups: list[Any]) -> str:

@@ -18,11 +18,12 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
 from mobilenet.studies.caveats import SAME_MOVEMENT, doubts, has_one_movement
+from mobilenet.studies.sentences import sentence
 
 from ..figures import study_figures
 from ..figures.frames import by_power
-from ..study_tables import OF_FINDINGS, StudyTables, study_tables, words_of
-from ..style import Look, level_label, percent
+from ..study_tables import StudyTables, study_tables, words_of
+from ..style import Look, percent
 from ..words import SIGNED, meaning, probability, with_interval
 from .limits import limits_of
 from .page import bullets, code, folded, paragraph, pictures, radio, table, text, whole
@@ -37,13 +38,6 @@ FIRST = (
     "handoff_interruption_mean_s",
 )
 MOST_ROWS = 2_000
-WORDS = {
-    "different": "differs",
-    "equivalent": "is equivalent within the margin",
-    "inconclusive": "cannot be distinguished with these replications",
-    "unstable": "has no mean: the backlog grows to the end",
-    "no data": "has too few runs for a verdict",
-}
 
 
 def study_page(directory: Path) -> str:
@@ -92,7 +86,7 @@ def study_page(directory: Path) -> str:
         f"{counted(len(runs), 'run')} of {counted(len(configurations), 'configuration')}; factors:"
         f" {', '.join(factors) or 'none'}"
     )
-    return whole(directory.resolve().name, overall, subtitle, _answer(tables, verdicts, failed), sections)
+    return whole(tables.name, overall, subtitle, _answer(tables, verdicts, failed), sections)
 
 
 def _radios(directory: Path) -> set[bool]:
@@ -158,7 +152,7 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
     )
     lines = [
         (
-            *(level_label(row[factor]) for factor in factors),
+            *(tables.levels.name(factor, row[factor]) for factor in factors),
             *((row["metric"],) if names else ()),
             meaning(row["metric"], tables.of_processes),
             row["n"],
@@ -188,36 +182,29 @@ def _answer(tables: StudyTables, verdicts: Counter[str], failed: int) -> str:
             text("The means below, with t intervals over replications."),
             text(judged),
         )
-    asked = f"What does {comparison['factor']} change, against {level_label(comparison['baseline'])}?"
+    factor = comparison["factor"]
+    asked = f"What does {factor} change, against {tables.levels.name(factor, comparison['baseline'])}?"
     more = len(comparison["findings"]) - 40
     return (
         paragraph(f"<b>{text(asked)}</b>")
-        + bullets(_in_words(finding, tables) for finding in comparison["findings"][:40])
+        + _sentences(comparison["findings"][:40], tables)
         + (paragraph(text(f"{more} more below.")) if more > 0 else "")
         + paragraph(text(judged))
     )
 
 
-def _in_words(finding: dict[str, Any], tables: StudyTables) -> str:
+def _sentences(findings: list[dict[str, Any]], tables: StudyTables) -> str:
+    """Each metric once, below it a bullet for each level and place."""
     comparison = tables.comparison or {}
-    where = ", ".join(
-        f"{key.rpartition('.')[2]} {level_label(value)}" for key, value in finding.items() if key not in OF_FINDINGS
-    )
-    factor = comparison["factor"].rpartition(".")[2]
-    words = (
-        f"{meaning(finding['metric'], tables.of_processes)}: under {factor} {level_label(finding['level'])} it"
-        f" {WORDS.get(finding['verdict'], finding['verdict'])}"
-    )
-    if finding.get("mean") is not None:
-        words += f": {shown(finding['mean'])} against {shown(finding['baseline_mean'])}"
-    if finding.get("ratio") is not None:
-        words += (
-            f", {finding['ratio']:.3g} times as much ({comparison['confidence'] * 100:g} % interval"
-            f" {finding['ratio_low']:.3g} to {finding['ratio_high']:.3g}, {counted(finding['pairs'], 'pair')})"
-        )
-    if finding.get("verdict") == "inconclusive" and finding.get("more_replications"):
-        words += f"; about {counted(finding['more_replications'], 'more replication')} would probably settle it"
-    return (f"{where}: " if where else "") + words + "."
+    others = [factor for factor in tables.factors if factor != comparison["factor"]]
+    parts = []
+    for metric in dict.fromkeys(finding["metric"] for finding in findings):
+        own = [finding for finding in findings if finding["metric"] == metric]
+        lines = [sentence(finding, comparison, tables.levels, tables.of_processes) for finding in own]
+        where = [tables.in_words(finding, others) for finding in own]
+        placed = [f"{place}: {line}" if place else line for place, line in zip(where, lines, strict=True)]
+        parts.append(paragraph(text(f"{meaning(metric, tables.of_processes)}:")) + bullets(placed))
+    return "".join(parts)
 
 
 def _findings(tables: StudyTables) -> str:
@@ -227,12 +214,8 @@ def _findings(tables: StudyTables) -> str:
     head = ("level", "quantity", "verdict", "mean", "baseline", "difference", "from", "to", "p, adjusted", "pairs")
     lines = []
     for f in comparison["findings"]:
-        others = [
-            f"{name.rpartition('.')[2]} {level_label(f[name])}"
-            for name in tables.factors
-            if name != comparison["factor"]
-        ]
-        level = ", ".join([level_label(f["level"]), *others])
+        others = [tables.levels.in_words(name, f[name]) for name in tables.factors if name != comparison["factor"]]
+        level = ", ".join([tables.levels.in_words(comparison["factor"], f["level"]), *others])
         difference = with_interval(SIGNED[0], f.get("difference"), f.get("difference_low"), f.get("difference_high"))
         lines.append(
             (

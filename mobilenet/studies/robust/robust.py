@@ -108,7 +108,7 @@ def perform(
 
 def judge(plan: Plan, out: Path) -> list[Claim]:
     """From the tables of all radios."""
-    found = {radio.name: compare_study(out / radio.name) for radio in plan.radios}
+    found = {radio.name: compare_study(out / radio.name) or [] for radio in plan.radios}
     return claims(found, plan.study.confidence)
 
 

@@ -1,0 +1,188 @@
+"""What a study found, on the screen or as JSON: its means, its comparison, and the verdicts on its runs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.cli.console import print_table, reporting, say
+from mobilenet.cli.options import AsJson, StudyDirectory
+from mobilenet.quoting import counted, quoted, shown
+
+if TYPE_CHECKING:
+    from mobilenet.viz.study_tables import StudyTables
+
+MOST_ROWS = 40
+MOST_EFFECTS = 10  # of a metric, on the screen
+
+
+def compare(study: StudyDirectory, as_json: AsJson = False) -> None:
+    """Compare the settings of a finished study.
+
+    The command prints by how much the levels of a factor differ over the same worlds, with confidence intervals. With
+    several factors, the effects of each and of pairs come first. A study that names nothing to compare has its means
+    printed.
+    """
+    with reporting(quiet=as_json, reads=[study]):
+        from mobilenet.studies.caveats import doubts
+        from mobilenet.studies.study import compare_study, study_effects
+        from mobilenet.studies.tables import tables_of_what_is_there
+        from mobilenet.viz.comparison import draw
+        from mobilenet.viz.figures.means import metrics_of_interest
+        from mobilenet.viz.files import together
+        from mobilenet.viz.study_tables import study_tables
+
+        if note := tables_of_what_is_there(study):
+            say(note)
+        has_comparison = compare_study(study) is not None
+        tables = study_tables(study)
+        metrics = metrics_of_interest(tables)
+        effects = study_effects(study, metrics)
+        if as_json:
+            found = {"comparison": tables.comparison} if has_comparison else {"means": means(tables, metrics)}
+            say(json.dumps(found | {"effects": [effect.row() for effect in effects]}, indent=1), always=True)
+            return
+        _print_effects(effects, tables)
+        if not has_comparison:
+            say("The study names nothing to compare (`compare:` in its file), so these are its means:\n")
+            _print_means(tables, metrics)
+            say(f"Next: mobilenet report {quoted(study)}")
+            return
+        _print_comparison(tables)
+        for line in doubts(tables.summary):
+            say(line)
+        with together(study) as place:
+            for suffix in ("svg", "png"):
+                draw(study, place / f"comparison.{suffix}")
+        count = counted(len((tables.comparison or {})["findings"]), "comparison")
+        say(f"{quoted(study)}: {count}, drawn in {quoted(study / 'comparison.png')}")
+        say(f"Next: mobilenet report {quoted(study)}")
+
+
+def show_study(directory: Path, wanted: Sequence[str], as_json: bool) -> None:
+    """Print the means of a study with their intervals, and how its runs were judged."""
+    from mobilenet.studies.caveats import doubts
+    from mobilenet.studies.tables import tables_of_what_is_there
+    from mobilenet.viz.figures.means import metrics_of_interest
+    from mobilenet.viz.study_tables import study_tables
+
+    note = tables_of_what_is_there(directory)
+    tables = study_tables(directory)
+    metrics = metrics_of_interest(tables, wanted)
+    verdicts = Counter(row["verdict"] for row in tables.rows("tables/runs.csv"))
+    if as_json:
+        every = metrics if wanted else list(dict.fromkeys(row["metric"] for row in tables.summary))
+        found = {
+            "study": tables.name,
+            "factors": tables.factors,
+            "confidence": tables.confidence,
+            "verdicts": dict(sorted(verdicts.items())),
+            "means": means(tables, every),
+        }
+        say(json.dumps(found, indent=1))
+        return
+    if note:
+        say(note)
+    _print_means(tables, metrics)
+    for line in doubts(tables.summary):
+        say(line)
+    judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    say(f"{quoted(directory)}: {counted(sum(verdicts.values()), 'run')}: {judged}; other metrics with --metric")
+    say(f"Next: mobilenet {'compare' if tables.comparison else 'report'} {quoted(directory)}")
+
+
+def means(tables: StudyTables, metrics: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of summary.csv with numbers for numbers."""
+    rows = [row for row in tables.summary if row["metric"] in metrics]
+    return [
+        {"configuration": int(row["configuration"])}
+        | {factor: row[factor] for factor in tables.factors}
+        | {"metric": row["metric"], "n": int(row["n"]), "label": row["label"]}
+        | {name: float(row[name]) if row[name] else None for name in ("mean", "low", "high")}
+        for row in rows
+    ]
+
+
+def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
+    from mobilenet.viz.means_table import head_and_rows, note_of_means
+
+    head, rows = head_and_rows(tables, metrics)
+    print_table(head, rows[:MOST_ROWS], right=list(range(len(tables.factors), len(head))))
+    if len(rows) > MOST_ROWS:
+        say(f"... and {counted(len(rows) - MOST_ROWS, 'more row')}; `mobilenet figures --markdown` writes them all")
+    say(note_of_means(tables))
+
+
+def _print_effects(effects: Sequence[Any], tables: StudyTables) -> None:
+    from mobilenet.metrics.registry import axis_name
+
+    for metric in dict.fromkeys(effect.metric for effect in effects):
+        own = [effect for effect in effects if effect.metric == metric]
+        words = axis_name(metric, tables.of_processes)
+        say(f"Effects on {words} against the first level of each factor, averaged over the others, the largest first:")
+        head = ("effect", "", f"{tables.confidence * 100:g} % interval", "p (Holm)")
+        print_table(head, [_effect_row(effect, tables) for effect in own[:MOST_EFFECTS]], right=[1, 2, 3])
+        if len(own) > MOST_EFFECTS:
+            say(f"... and {counted(len(own) - MOST_EFFECTS, 'smaller effect')}; all in effects.csv")
+        say("")
+
+
+def _effect_row(effect: Any, tables: StudyTables) -> tuple[str, ...]:
+    from mobilenet.viz.words import probability
+
+    name = " with ".join(tables.levels.in_words(factor, level) for factor, level in effect.levels)
+    i = effect.interval
+    return name, _signed(i.mean), f"{_signed(i.low)} to {_signed(i.high)}", probability(effect.p_adjusted)
+
+
+def _signed(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{shown(abs(value))}"
+
+
+def _print_comparison(tables: StudyTables) -> None:
+    from mobilenet.metrics.registry import meaning
+    from mobilenet.studies.sentences import sentence
+
+    comparison = tables.comparison or {}
+    others = [factor for factor in tables.factors if factor != comparison["factor"]]
+    findings = comparison["findings"]
+    for where in dict.fromkeys(tables.in_words(finding, others) for finding in findings):
+        if where:
+            say(f"{where}:")
+        here = [finding for finding in findings if tables.in_words(finding, others) == where]
+        for metric in dict.fromkeys(finding["metric"] for finding in here):
+            say(f"  {meaning(metric, tables.of_processes)} [{metric}]")
+            for finding in here:
+                if finding["metric"] == metric:
+                    say(f"    {sentence(finding, comparison, tables.levels, tables.of_processes)}")
+        say("")
+
+
+def verify_study(directory: Path) -> str:
+    """Judge each run of a study again from its record; the worst verdict."""
+    from mobilenet.api import judge_anew
+    from mobilenet.rundir.reader import RunError
+    from mobilenet.studies import StudyError
+    from mobilenet.verify.judge import overall
+
+    runs = sorted(path.parent for path in (directory / "runs").glob("*/manifest.json"))
+    if not runs:
+        raise StudyError(f"{directory / 'runs'}: no runs; expected those of a study, run `mobilenet study` again")
+    counts: Counter[str] = Counter()
+    for run in runs:
+        try:
+            answer = overall(judge_anew(run)[0])
+        except RunError as error:
+            answer = "violated"
+            say(f"violated: {error}", always=True)
+        else:
+            if answer != "valid":
+                say(f"{answer}: {quoted(run)}", always=answer == "violated")
+        counts[answer] += 1
+    worst = next(answer for answer in ("violated", "unknown", "valid") if counts[answer])
+    judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    say(f"{quoted(directory)}: {counted(len(runs), 'run')} judged again: {judged}")
+    return worst

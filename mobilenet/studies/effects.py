@@ -1,0 +1,108 @@
+"""What each factor of a study does by itself, and which two act together: main effects and interactions.
+
+Model     a study has every combination of levels (a full factorial design). The main effect of a level is the mean
+          difference to the first level of its factor, over all combinations of the other factors. The interaction of
+          two levels is half of what one adds to the effect of the other, averaged in the same way. Replications are
+          worlds, so each gives one estimate of each effect, and the t interval is over them; p values are adjusted by
+          Holm over the effects on one metric. No effect is given where a configuration has no mean, or lacks a run
+Units     those of the metrics
+Source    Law: Simulation Modeling and Analysis (2015), 12.2; Holm (1979); ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.studies.configurations import Configuration, table_level
+from mobilenet.studies.statistics import Interval, holm, p_of_zero, t_interval
+
+Replicated = Mapping[int, float]  # replication -> the value of a metric
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one level does, or two together: (factor, level) once or twice."""
+
+    metric: str
+    levels: tuple[tuple[str, Any], ...]
+    interval: Interval
+    p_adjusted: float
+
+    def row(self) -> dict[str, Any]:
+        """Flat, for tables."""
+        row: dict[str, Any] = {"metric": self.metric}
+        for number in (0, 1):
+            factor, level = self.levels[number] if number < len(self.levels) else ("", "")
+            row |= {f"factor_{number + 1}": factor, f"level_{number + 1}": str(table_level(level))}
+        i = self.interval
+        return row | {"effect": i.mean, "low": i.low, "high": i.high, "p_adjusted": self.p_adjusted, "n": i.n}
+
+
+def effects(
+    configurations: Sequence[Configuration],
+    values: Mapping[tuple[int, str], Replicated],
+    metric: str,
+    confidence: float,
+) -> list[Effect]:
+    """All effects on a metric, the largest first; none for fewer than two factors that vary, or where a mean is
+    missing.
+    """
+    factors = {factor: _levels(configurations, factor) for factor in configurations[0].levels} if configurations else {}
+    factors = {factor: levels for factor, levels in factors.items() if len(levels) > 1}
+    table = _table(configurations, values, metric, factors)
+    if len(factors) < 2 or table is None:
+        return []
+    found = []
+    for count in (1, 2):
+        for chosen in itertools.combinations(range(len(factors)), count):
+            names = [list(factors)[axis] for axis in chosen]
+            for places in itertools.product(*(range(1, len(factors[name])) for name in names)):
+                estimates = _contrast(table, dict(zip(chosen, places, strict=True)))
+                levels = tuple((name, factors[name][place]) for name, place in zip(names, places, strict=True))
+                found.append((levels, estimates))
+    adjusted = holm([p_of_zero(estimates) for _, estimates in found])
+    all_effects = [
+        Effect(metric, levels, t_interval(estimates, confidence), p)
+        for (levels, estimates), p in zip(found, adjusted, strict=True)
+    ]
+    return sorted(all_effects, key=lambda effect: -abs(effect.interval.mean))
+
+
+def _levels(configurations: Sequence[Configuration], factor: str) -> list[Any]:
+    found: list[Any] = []
+    for configuration in configurations:
+        if configuration.levels[factor] not in found:
+            found.append(configuration.levels[factor])
+    return found
+
+
+def _table(
+    configurations: Sequence[Configuration],
+    values: Mapping[tuple[int, str], Replicated],
+    metric: str,
+    factors: Mapping[str, list[Any]],
+) -> NDArray[np.float64] | None:
+    """The metric, an axis for each factor and the last one for replications; None if a value is missing."""
+    replications = [values.get((c.number, metric), {}) for c in configurations]
+    common = sorted(set.intersection(*(set(own) for own in replications))) if replications else []
+    if len(common) < 2 or any(len(own) != len(common) for own in replications):
+        return None
+    table = np.full((*map(len, factors.values()), len(common)), np.nan)
+    for configuration, own in zip(configurations, replications, strict=True):
+        place = tuple(levels.index(configuration.levels[factor]) for factor, levels in factors.items())
+        table[place] = [own[replication] for replication in common]
+    return table
+
+
+def _contrast(table: NDArray[np.float64], places: Mapping[int, int]) -> NDArray[np.float64]:
+    """For each replication: the difference between a place and the first one, along each of these axes."""
+    for axis, place in sorted(places.items(), reverse=True):
+        table = np.take(table, place, axis=axis) - np.take(table, 0, axis=axis)
+    estimates: NDArray[np.float64] = table.reshape(-1, table.shape[-1]).mean(axis=0)
+    return estimates / 2 if len(places) == 2 else estimates

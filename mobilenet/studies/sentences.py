@@ -1,0 +1,89 @@
+"""A comparison in sentences: by how much a level differs from the baseline, which way, and how sure that is.
+
+Model     a change is given as a ratio where there is one, since that is what figures show: in percent up to twice as
+          much, as a factor beyond. The ratio is the geometric mean over the pairs; where the means point the other way,
+          the difference is given instead. The test is on the difference; where it and the interval of the ratio seem
+          to disagree, the sentence gives the difference as well. `better` and `worse` stand where the metric has a
+          direction (metrics/declaration.py)
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mobilenet.metrics.registry import SIGNED, better, unit_of
+from mobilenet.quoting import counted, shown
+from mobilenet.studies.level_names import LevelNames
+
+Row = Mapping[str, Any]  # of comparison.json: Finding.row()
+TIMES = 2.0  # from here on a ratio is a factor
+
+
+def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = False) -> str:
+    """`tcp_flooding: 0.181 s, 55 % lower than mobile_causal (0.405 s); 95 % interval 52 to 58 % lower: better`."""
+    factor, metric, verdict = comparison["factor"], row["metric"], row["verdict"]
+    level, base = names.in_words(factor, row["level"]), names.in_words(factor, comparison["baseline"])
+    if verdict == "unstable":
+        return f"{level}: cannot be compared with {base}: unstable, it has no mean"
+    if row.get("mean") is None:
+        return f"{level}: cannot be compared with {base}: fewer than two pairs of runs"
+    unit = unit_of(metric, of_processes)
+    own, other = (f"{shown(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
+    sure = f"{comparison['confidence'] * 100:g} % interval"
+    if row["difference_low"] == row["difference_high"] == 0:
+        return f"{level}: {own}, the same as {base} in every pair"
+    if row.get("ratio") is not None and (row["ratio"] - 1) * row["difference"] >= 0:
+        change = f"{_change(row['ratio'])} {base} ({other}); {sure} {_interval(row['ratio_low'], row['ratio_high'])}"
+    else:
+        side = "higher" if row["difference"] > 0 else "lower"
+        change = f"{shown(abs(row['difference']))} {side} than {base} ({other}); {sure} {_of_difference(row)}"
+    change += f", {counted(row['pairs'], 'pair')}"
+    return f"{level}: {own}, {change}: {_verdict(row, comparison, better(metric, of_processes))}"
+
+
+def _change(ratio: float) -> str:
+    if ratio >= TIMES:
+        return f"{ratio:.3g} times"
+    if f"{abs(ratio - 1):.2g}" == "0":
+        return "the same as"
+    return f"{_percent(ratio)} % {'lower' if ratio < 1 else 'higher'} than"
+
+
+def _percent(ratio: float) -> str:
+    percent = abs(ratio - 1) * 100
+    return f"{percent:.2g}" if percent < 99.5 else f"{percent:.0f}"
+
+
+def _interval(low: float, high: float) -> str:
+    """Both ends in one unit: percent, or a factor if one of them is one."""
+    if high >= TIMES:
+        return f"{low:.3g} to {high:.3g} times"
+    if high <= 1:
+        return f"{_percent(high)} to {_percent(low)} % lower"
+    if low >= 1:
+        return f"{_percent(low)} to {_percent(high)} % higher"
+    return f"{_percent(low)} % lower to {_percent(high)} % higher"
+
+
+def _of_difference(row: Row) -> str:
+    return f"{row['difference_low']:.3g} to {row['difference_high']:.3g}"
+
+
+def _verdict(row: Row, comparison: Row, direction: str) -> str:
+    verdict: str = row["verdict"]
+    if verdict == "different" and row["metric"] not in SIGNED and direction:
+        verdict = "better" if (row["difference"] < 0) == (direction == "lower") else "worse"
+    if verdict == "equivalent":
+        return f"equivalent within ±{comparison['equivalence_margin'] * 100:g} %"
+    if row["verdict"] == "inconclusive":
+        more = row.get("more_replications")
+        many = "more than a million more replications" if more is None else f"about {counted(more, 'more replication')}"
+        verdict += f"; {many} would probably settle it"
+    if row.get("ratio") is not None:
+        seems = not row["ratio_low"] <= 1 <= row["ratio_high"]
+        if seems != (row["verdict"] == "different"):
+            p = f"p = {row['p_adjusted']:.2g} after Holm"
+            verdict += f" (the test is on the difference, {_of_difference(row)}; {p})"
+    return verdict

@@ -1,0 +1,65 @@
+"""Main effects and interactions against a model whose effects are known."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from mobilenet.studies.configurations import Configuration
+from mobilenet.studies.effects import effects
+
+A, B, C = "wireless.loss", "hosts.count", "protocol.window"
+LEVELS = {A: [0, 0.1], B: [10, 20, 30], C: [4, 8]}
+
+
+def planned() -> list[Configuration]:
+    combinations = itertools.product(*LEVELS.values())
+    return [Configuration(n, dict(zip(LEVELS, levels, strict=True)), ()) for n, levels in enumerate(combinations)]
+
+
+def measured(noise: float) -> dict[tuple[int, str], dict[int, float]]:
+    """y = 5 + 2 [A] + 1 [B=20] - 3 [B=30] + 4 [A][B=30] + the world's own part, which pairs cancel."""
+    chance = random.Random(7)
+    worlds = {replication: chance.gauss(0, 10) for replication in range(1, 9)}
+    values = {}
+    for c in planned():
+        a, b20, b30 = c.levels[A] == 0.1, c.levels[B] == 20, c.levels[B] == 30
+        mean = 5 + 2 * a + b20 - 3 * b30 + 4 * a * b30
+        values[c.number, "m"] = {r: mean + world + chance.gauss(0, noise) for r, world in worlds.items()}
+    return values
+
+
+def test_effects_are_those_of_the_model_the_largest_first() -> None:
+    found = effects(planned(), measured(1e-6), "m", 0.95)
+    by = {effect.levels: effect.interval.mean for effect in found}
+    assert len(found) == 4 + 2 + 1 + 2
+    expected = {
+        ((A, 0.1),): 2 + 4 / 3,  # over the three levels of B
+        ((B, 20),): 1,
+        ((B, 30),): -3 + 4 / 2,
+        ((C, 8),): 0,
+        ((A, 0.1), (B, 30)): 4 / 2,
+        ((A, 0.1), (B, 20)): 0,
+    }
+    for levels, value in expected.items():
+        assert by[levels] == pytest.approx(value, abs=1e-4), levels
+    sizes = [abs(effect.interval.mean) for effect in found]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_what_is_not_there_is_seldom_significant_and_what_is_there_is() -> None:
+    found = {effect.levels: effect for effect in effects(planned(), measured(0.2), "m", 0.95)}
+    assert found[(A, 0.1),].p_adjusted < 0.001 and found[(A, 0.1), (B, 30)].p_adjusted < 0.001
+    assert found[(C, 8),].p_adjusted > 0.05
+    assert found[(A, 0.1),].row()["factor_1"] == A
+
+
+def test_no_effects_where_a_run_is_missing_or_only_one_factor_varies() -> None:
+    values = measured(0.2)
+    del values[3, "m"][2]
+    assert effects(planned(), values, "m", 0.95) == []
+    alone = [Configuration(n, {A: level}, ()) for n, level in enumerate(LEVELS[A])]
+    assert effects(alone, measured(0.2), "m", 0.95) == []
+    assert effects([], {}, "m", 0.95) == []

@@ -1,0 +1,118 @@
+"""The mean of a metric at each level of a factor, with its interval.
+
+Model     one line per combination of the other factors, one panel per metric: those that are asked for, else those that
+          the study compares, else the delay and what it cost. Levels that are all numbers lie on an axis of numbers.
+          A level that is unstable has no mean: it is marked on the upper edge, and in the legend
+Units     those of the metrics and of the factor
+Errors    StudyError: a metric that was not measured, a factor that the study does not have
+Source    ours: docs/guide/pictures.md
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import pandas as pd
+
+from mobilenet.quoting import counted
+from mobilenet.studies import StudyError
+from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.declaration import MOST_LEVELS
+
+from ..study_tables import StudyTables
+from ..style import COLOURS, LINES, MARKS, large_numbers, numeric_ticks, percent, plain, unstable_mark
+from ..words import axis_name
+
+MOST_LINES = 8
+MOST_PANELS = 4
+OF_INTEREST = ("delivery_delay_mean_s", "latency", "messages_sent_per_delivery")
+
+
+def is_numeric(tables: StudyTables, factor: str) -> bool:
+    """Whether all levels of a factor are numbers."""
+    return bool(pd.to_numeric(pd.DataFrame(tables.summary)[factor], errors="coerce").notna().all())
+
+
+def shown_factor(tables: StudyTables, wanted: str | None = None) -> str | None:
+    """The factor of the horizontal axis: the one wanted, else the one with most levels, numbers before words; None
+    where no factor has two levels.
+    """
+    counts = {factor: len({row[factor] for row in tables.summary}) for factor in tables.factors}
+    if wanted is not None:
+        matching = [factor for factor in tables.factors if wanted in (factor, factor.rpartition(".")[2])]
+        if len(matching) != 1:
+            raise StudyError(f"--x {wanted}: expected a factor of the study: {', '.join(tables.factors) or 'none'}")
+        return matching[0]
+    varied = [factor for factor, count in counts.items() if 2 <= count <= MOST_LEVELS]
+    return max(varied, key=lambda factor: (is_numeric(tables, factor), counts[factor]), default=None)
+
+
+def metrics_of_interest(tables: StudyTables, wanted: Sequence[str] = ()) -> list[str]:
+    """Those wanted, else those of the comparison, else of OF_INTEREST, as far as they were measured."""
+    measured = dict.fromkeys(row["metric"] for row in tables.summary)
+    for metric in wanted:
+        if metric not in measured:
+            close = get_close_matches(metric, measured, 1)
+            hint = f", did you mean {close[0]!r}?" if close else f"; the metrics are: {', '.join(measured)}"
+            raise StudyError(f"--metric {metric}: not measured in this study{hint}")
+    if wanted:
+        return list(dict.fromkeys(wanted))
+    compared = [finding["metric"] for finding in tables.comparison["findings"]] if tables.comparison else []
+    return [metric for metric in dict.fromkeys(compared or OF_INTEREST) if metric in measured][:MOST_PANELS]
+
+
+def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:
+    """Draw one panel; how many lines there would be, of which the first MOST_LINES are drawn."""
+    frame = pd.DataFrame([row for row in tables.summary if row["metric"] == metric])
+    for column in ("mean", "low", "high"):
+        frame[column] = pd.to_numeric(frame[column], errors="coerce")
+    numeric = is_numeric(tables, factor)
+    names = list(dict.fromkeys(frame[factor]))
+    frame["x"] = pd.to_numeric(frame[factor]) if numeric else frame[factor].map(names.index).astype(float)
+    others = [other for other in tables.factors if other != factor]
+    groups = [own for _, own in frame.groupby(others, sort=False)] if others else [frame]
+    drawn = groups[:MOST_LINES]
+    for number, own in enumerate(drawn):
+        shift = 0.0 if numeric else (number - (len(drawn) - 1) / 2) * 0.5 / max(1, len(drawn))
+        label = tables.in_words(own.iloc[0].to_dict(), others)
+        _draw_line(axes, own.sort_values("x"), number, shift, label, numeric)
+    if numeric:
+        numeric_ticks(axes, sorted(frame["x"].unique()))
+    else:
+        width = max(8, 44 // len(names)) if axes.figure.get_figwidth() < 5 else max(10, 80 // len(names))
+        shown = [plain(textwrap.fill(tables.levels.name(factor, name), width)) for name in names]
+        axes.set_xticks(range(len(names)), shown)
+        axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.set(xlabel=factor, ylabel=axis_name(metric, tables.of_processes))
+    axes.set_ylim(bottom=0 if not (frame["mean"].min() < 0) else None)
+    large_numbers(axes.yaxis)
+    return len(groups)
+
+
+def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: str, numeric: bool) -> None:
+    colour = COLOURS[number % len(COLOURS)]
+    unstable = own["label"] == UNSTABLE
+    if label and unstable.any():
+        label += ": unstable" if unstable.all() else " (×: unstable)"
+    known = own[own["mean"].notna()]
+    below, above = (known["mean"] - known["low"]).fillna(0), (known["high"] - known["mean"]).fillna(0)
+    axes.errorbar(
+        (known["x"] + shift).to_numpy(), known["mean"].to_numpy(), yerr=[below.to_numpy(), above.to_numpy()],
+        color=colour, linestyle=LINES[number % len(LINES)] if numeric else "none", marker=MARKS[number % len(MARKS)],
+        markersize=4, capsize=2.5, linewidth=1.3, label=plain(label) or None,
+    )  # fmt: skip
+    for place in own.loc[unstable, "x"]:
+        unstable_mark(axes, place + shift, colour)
+
+
+def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
+    """What the picture shows, in words."""
+    rows = [row for row in tables.summary if row["metric"] in metrics]
+    sure = percent(tables.confidence)
+    counts = sorted({int(row["n"]) for row in rows})
+    n = f"{counts[0]} to {counts[-1]}" if counts and counts[0] != counts[-1] else f"{counts[-1] if counts else 0}"
+    rest = f" The first {MOST_LINES} of {counted(lines, 'combination')} of levels." if lines > MOST_LINES else ""
+    return f"Means over n = {n} replications with {sure} t intervals.{rest}{tables.said_of_unstable()}"

@@ -1,0 +1,90 @@
+"""The means of a study as a table for papers: LaTeX and Markdown.
+
+Model     a row for each configuration, a column for each metric: the mean, and half of its interval, in as many digits
+          as the interval is worth. LaTeX wants the package booktabs
+Units     those of the metrics, in the heads of the columns
+Source    ours: docs/guide/pictures.md
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from .figures.means import metrics_of_interest
+from .study_tables import StudyTables, study_tables
+from .style import percent
+from .words import axis_name
+
+MISSING = "–"
+
+
+def write_means(
+    study: Path, folder: Path, metrics: Sequence[str] = (), latex: bool = False, markdown: bool = False
+) -> list[Path]:
+    """Write means.tex and means.md, as far as they are wanted; the files."""
+    tables = study_tables(study)
+    shown = metrics_of_interest(tables, metrics)
+    head, rows = head_and_rows(tables, shown)
+    note = note_of_means(tables)
+    wanted = [("means.tex", _latex)] * latex + [("means.md", _markdown)] * markdown
+    for name, form in wanted:
+        (folder / name).write_text(form(head, rows, len(tables.factors), note), encoding="utf-8")
+    return [folder / name for name, _ in wanted]
+
+
+def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """A column for each factor and each metric, a row for each configuration."""
+    head = [*tables.factors, *(axis_name(metric, tables.of_processes) for metric in metrics)]
+    return head, _rows(tables, metrics)
+
+
+def note_of_means(tables: StudyTables) -> str:
+    """What the numbers are."""
+    return f"Means over n = {tables.replications} replications ± half of the {percent(tables.confidence)} t interval."
+
+
+def mean_and_half(mean: float, half: float) -> str:
+    """`0.041 ± 0.002`: the interval with two digits, the mean with as many places."""
+    if not half > 0:
+        return f"{mean:.4g}"
+    places = max(0, 1 - math.floor(math.log10(half)))
+    return f"{mean:.{places}f} ± {half:.{places}f}"
+
+
+def _rows(tables: StudyTables, metrics: Sequence[str]) -> list[list[str]]:
+    found: dict[str, list[str]] = {}
+    for row in tables.summary:
+        cells = found.setdefault(row["configuration"], [tables.levels.name(f, row[f]) for f in tables.factors])
+        cells += [MISSING] * (len(tables.factors) + len(metrics) - len(cells))
+        if row["metric"] in metrics:
+            place = len(tables.factors) + metrics.index(row["metric"])
+            if row["mean"]:
+                half = float(row["high"]) - float(row["mean"]) if row["high"] else 0.0
+                cells[place] = mean_and_half(float(row["mean"]), half)
+            elif row["label"]:
+                cells[place] = row["label"]
+    return list(found.values())
+
+
+def _markdown(head: list[str], rows: list[list[str]], factors: int, note: str) -> str:
+    rule = ["---"] * factors + ["---:"] * (len(head) - factors)
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (head, rule, *rows)]
+    return "\n".join([*lines, "", note, ""])
+
+
+def _latex(head: list[str], rows: list[list[str]], factors: int, note: str) -> str:
+    lines = [" & ".join(map(_escaped, row)) + r" \\" for row in (head, *rows)]
+    columns = "l" * factors + "r" * (len(head) - factors)
+    return "\n".join(
+        [f"% {note} \\usepackage{{booktabs}}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule",
+         *lines[1:], r"\bottomrule", r"\end{tabular}", ""]
+    )  # fmt: skip
+
+
+def _escaped(text: str) -> str:
+    text = text.replace("\\", r"\textbackslash ")
+    text = re.sub(r"([&%$#_{}])", r"\\\1", text).replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")
+    return text.replace("±", r"$\pm$").replace("–", "--").replace("×", r"$\times$").replace("…", r"\ldots ")
