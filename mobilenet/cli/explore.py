@@ -130,24 +130,39 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
 
 
 def reference(
+    wanted: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys or metrics, as in wireless.loss.")
+    ] = None,
+    search: Annotated[
+        str, typer.Option("--search", metavar="WORDS", help="Only what has these words in its name or meaning.")
+    ] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write to this file instead of printing.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write all keys to this file, as Markdown tables."),
     ] = None,
 ) -> None:
-    """Print all scenario and study keys.
+    """Print scenario and study keys, and metrics.
 
-    The Markdown tables give type, unit, default, range, meaning and source.
+    For each key: type, unit, range, default and meaning. The Markdown tables have the sources as well.
     """
     with reporting():
-        from mobilenet.cli.key_reference import reference
+        from mobilenet.cli.key_reference import listing, reference
 
-        if out is None:
-            say(reference().rstrip())
-            print("Next: mobilenet check SCENARIO", file=sys.stderr)  # what is printed may be on its way into a file
-        else:
+        if out is not None:
+            if wanted or search:
+                fail("--out writes all keys; expected no KEY and no --search with it", Exit.BAD_INPUT)
             with writing(out):
                 out.write_text(reference(), encoding="utf-8")
             say(f"Next: read {quoted(out)}")
+            return
+        try:
+            found = listing(wanted or (), search)
+        except LookupError as error:
+            fail(str(error.args[0]), Exit.BAD_INPUT)
+        if not found:
+            fail(f"--search {search!r}: nothing has these words in its name or meaning", Exit.BAD_INPUT)
+        say(found)
+        print("Next: mobilenet check SCENARIO", file=sys.stderr)  # what is printed may be on its way into a file
 
 
 def schema(

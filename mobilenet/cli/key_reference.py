@@ -12,8 +12,10 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from textwrap import fill
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -36,6 +38,8 @@ WHOLE_UNITS = {
     "rate_per_host_per_min": "1/min",
 }
 PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "any", type(None): "null"}
+COLUMNS = 100  # of the list
+INDENTED: Any = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 BOUNDS = {
     "ge": "≥ {}",
     "gt": "> {}",
@@ -247,10 +251,6 @@ def source_of(module: str) -> str:
 
 def reference() -> str:
     """The whole text, in Markdown."""
-    from mobilenet.scenario.mobile import Scenario
-    from mobilenet.scenario.processes import ProcessScenario
-    from mobilenet.studies.declaration import Study
-
     parts = [
         "# All keys of scenarios and studies\n\nGenerated from the declarations by `mobilenet reference`. `a.b` is key"
         " `b` inside `a`, `a[]` stands for each entry of a list,\n`a.*` for each key that you name, and `a{name: x}.b`"
@@ -258,10 +258,7 @@ def reference() -> str:
         " reports errors in a file by line and key.\n"
     ]
     sources: dict[str, int] = {}  # module -> its number
-    for title, model in (
-        ("Scenarios of hosts and stations", Scenario), ("Scenarios of processes (VCube)", ProcessScenario),
-        ("Studies", Study),
-    ):  # fmt: skip
+    for title, model in _models().items():
         parts.append(
             f"\n## {title}\n\n| key | type | unit | default | range | meaning | source"
             " |\n|---|---|---|---|---|---|---|\n"
@@ -276,6 +273,59 @@ def reference() -> str:
     parts.append("\n## Sources\n\nWhere keys are declared, and what their values are taken from:\n\n")
     parts += [f"- [{number}] `{module}`: {source_of(module)}\n" for module, number in sources.items()]
     return "".join(parts)
+
+
+def listing(wanted: Sequence[str] = (), search: str = "") -> str:
+    """The keys and metrics as a list for a terminal: those wanted with what is inside them, and of these the ones whose
+    name or meaning has all words of `search`; LookupError for a key that is not there.
+    """
+    entries = dict.fromkeys((*_entries_of_keys(), *_entries_of_metrics()))
+    names = {re.sub(r"\{[^}]*\}|\[\]", "", path) for path, _, _ in entries}
+    for key in wanted:
+        if not any(_is_in(name, key) for name in names):
+            close = get_close_matches(key, names, 3, 0.5)
+            hint = f"did you mean {' or '.join(close)}?" if close else "try --search with a word"
+            raise LookupError(f"{key}: neither a key nor a metric; {hint}")
+    parts = []
+    for path, facts, meaning in entries:
+        name = re.sub(r"\{[^}]*\}|\[\]", "", path)
+        text = f"{path} {meaning}".lower()
+        if (not wanted or any(_is_in(name, key) for key in wanted)) and all(w in text for w in search.lower().split()):
+            lines = [line for line in (facts, meaning) if line]
+            parts.append("\n".join([path, *(fill(line, COLUMNS, **INDENTED) for line in lines)]))
+    return "\n".join(parts)
+
+
+def _is_in(name: str, key: str) -> bool:
+    return name == key or name.startswith(f"{key}.") or name.endswith(f".{key}") or f".{key}." in name
+
+
+def _entries_of_keys() -> Iterator[tuple[str, str, str]]:
+    """Path, facts and meaning of each key."""
+    for model in _models().values():
+        for k in keys(model):
+            default = k.default if k.default == "must be given" else f"default {k.default}"
+            yield k.path, ", ".join(filter(None, (k.kind.replace("`", ""), k.unit, k.bounds, default))), k.meaning
+
+
+def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
+    from mobilenet.metrics.registry import MOBILE, PROCESSES
+    from mobilenet.studies.tables import OF_STUDIES
+
+    for metric in (*MOBILE.values(), *PROCESSES.values(), *OF_STUDIES):
+        yield metric.name, f"metric{f', {metric.unit}' if metric.unit else ''}", metric.words
+
+
+def _models() -> dict[str, type[BaseModel]]:
+    """What files may contain, by title."""
+    from mobilenet.scenario.mobile import Scenario
+    from mobilenet.scenario.processes import ProcessScenario
+    from mobilenet.studies.declaration import Study
+
+    return {
+        "Scenarios of hosts and stations": Scenario, "Scenarios of processes (VCube)": ProcessScenario,
+        "Studies": Study,
+    }  # fmt: skip
 
 
 def _metrics() -> Iterator[str]:

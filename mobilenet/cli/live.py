@@ -34,7 +34,7 @@ def live(
     ] = "1",
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Directory for the kept run; by default a new one in runs/."),
+        typer.Option("--out", "-o", metavar="DIR", help="Directory for the kept run; by default a new one in runs/."),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the URL without opening a browser.")] = False,
     allow_code: AllowCode = False,

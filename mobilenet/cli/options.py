@@ -20,7 +20,7 @@ AllowCode = Annotated[
     typer.Option("--allow-code", help="Run the scenario's plug-ins and programs. They run with your full permissions."),
 ]
 NewRun = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Run directory; by default a new one in runs/.")
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Run directory; by default a new one in runs/.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing run directory once the new run is complete.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]

@@ -102,7 +102,8 @@ def _command_of(protocol: Any, node: str) -> list[str]:
 def shrink(
     run: RunDirectory,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Directory of the smaller run; by default RUN-small.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Directory of the smaller run; by default RUN-small."),
     ] = None,
     most: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Maximum number of runs to try.")] = 200,
     allow_code: AllowCode = False,

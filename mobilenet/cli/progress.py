@@ -113,7 +113,8 @@ def _plain_runs_progress() -> Callable[[Standing], None]:
         if now - last[0] >= PLAIN_PROGRESS_S and standing.left:
             last[0] = now
             since, before = first[0]
-            each_s = (now - since) / (ended - before) if ended > before else None
+            is_known = ended - before >= standing.configurations  # which may take different times; they take turns
+            each_s = (now - since) / (ended - before) if is_known else None
             left = "" if each_s is None else f", about {each_s * standing.left:.0f} s left"
             print(_told(standing) + left + (" in this round" * (standing.round > 1)), file=sys.stderr, flush=True)
 

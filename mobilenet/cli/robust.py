@@ -33,7 +33,7 @@ def robust(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Directory to write to; by default a new one in studies/."),
+        typer.Option("--out", "-o", metavar="DIR", help="Directory to write to; by default a new one in studies/."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the radios and the number of runs, and run none.")

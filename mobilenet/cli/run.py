@@ -108,14 +108,15 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     """Check a scenario without running it."""
     with reporting():
         from mobilenet.expected.by_kind import doubts, longest_drain_s
-        from mobilenet.scenario import effort_of_drain, expected_effort, load_scenario
+        from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
 
         loaded = load_scenario(scenario, overrides or [])
         say(f"{scenario}: fine; {loaded.lasts}, {expected_effort(loaded)}")
         for line in loaded.warnings():
             say(f"warning: {line}")
-        if (effort := effort_of_drain(loaded, longest_drain_s(loaded))) is not None:
-            say(f"warning: {effort}")
+        for effort in (effort_of_drain(loaded, longest_drain_s(loaded)), effort_beyond_this_machine(loaded, Path())):
+            if effort is not None:
+                say(f"warning: {effort}")
         for reason in doubts(loaded):
             say(f"the verdict may be unknown: {reason}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
@@ -158,7 +159,7 @@ def verify(
         answer = overall(verdicts)
         if repeat and answer != "violated" and not _is_repeated(run, allow_code):
             answer = "violated"
-        say(f"{run}: {answer}. Next: mobilenet show {quoted(run)}")
+        say(f"{run}: {answer}. Next: mobilenet report {quoted(run)}")
         raise typer.Exit(EXITS[answer])
 
 
@@ -221,7 +222,8 @@ def show(
         _print_warnings(opened.warnings)
         _print_owed(opened)
         _print_failed_metrics(opened)
-        say(f"{run}: {opened.verdict}. Next: mobilenet verify {quoted(run)}")
+        look = "figures" if of_processes else "map"
+        say(f"{run}: {opened.verdict}. Next: mobilenet {look} {quoted(run)}")
 
 
 def _print_json(opened: Any) -> None:

@@ -32,7 +32,7 @@ def study(
     study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (YAML).")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Directory of the study; by default a new one in studies/."),
+        typer.Option("--out", "-o", metavar="DIR", help="Directory of the study; by default a new one in studies/."),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -64,7 +64,9 @@ def study(
         if has_one_movement(declared.base()):
             say(f"{study}: {ADVICE}")
         if dry_run:
-            _print_estimates(studies.estimate(declared, allow_code), workers or os.cpu_count() or 1, studies.SPARK_S)
+            _print_estimates(
+                studies.estimate(declared, allow_code, out), workers or os.cpu_count() or 1, studies.SPARK_S
+            )
             options = [("--out", out), ("--replications", replications), ("--seed", seed)]
             given = [f"--set {shlex.quote(override)}" for override in overrides or ()]
             given += [f"{option} {shlex.quote(str(value))}" for option, value in options if value is not None]
@@ -110,7 +112,7 @@ def reproduce(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="DIR", help="Directory for studies and tables; by default studies/reproduce-PAPER."
+            "--out", "-o", metavar="DIR", help="Directory for studies and tables; by default studies/reproduce-PAPER."
         ),
     ] = None,
     master: Master = None,
@@ -260,13 +262,14 @@ def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
     for e in estimates:
         runs = f"{e.runs}" if e.runs == e.most_runs else f"{e.runs} to {e.most_runs}"
         rows.append((e.configuration.label, runs, f"{e.cpu_s:.1f}", f"{e.disk_bytes / 1e6:.2f}"))
-    print_table(("configuration", "runs", "s each", "MB each"), rows)
-    for name, count in (("at least", [e.runs for e in estimates]), ("at most", [e.most_runs for e in estimates])):
+    print_table(("configuration", "runs left", "s each", "MB each"), rows)
+    least, most = ([e.runs for e in estimates], [e.most_runs for e in estimates])
+    for name, count in [("", least)] if least == most else [("at least ", least), ("at most ", most)]:
         cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
         say(
-            f"{name} {sum(count)} runs: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB of disk; with {cores} of them"
-            f" some {cpu_s / cores + spark_s:.0f} s, of which {spark_s:.0f} s are Spark's own"
+            f"{name}{counted(sum(count), 'run')} left: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB of disk; about"
+            f" {cpu_s / cores + spark_s:.0f} s with {counted(cores, 'core')}, {spark_s:.0f} s of which are Spark's own"
         )
 
 

@@ -3,11 +3,17 @@
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.base import effective
 from mobilenet.scenario.mobile import OwnProtocol, Scenario
-from mobilenet.scenario.opening import AnyScenario, effort_of_drain, expected_effort, load_scenario
+from mobilenet.scenario.opening import (
+    AnyScenario,
+    effort_beyond_this_machine,
+    effort_of_drain,
+    expected_effort,
+    load_scenario,
+)
 from mobilenet.scenario.preflight import check_world
 from mobilenet.scenario.processes import ProcessScenario
 
 __all__ = [
     "AnyScenario", "OwnProtocol", "ProcessScenario", "Scenario", "ScenarioError", "check_world", "effective",
-    "effort_of_drain", "expected_effort", "load_scenario",
+    "effort_beyond_this_machine", "effort_of_drain", "expected_effort", "load_scenario",
 ]  # fmt: skip

@@ -6,6 +6,8 @@ Source    ours: docs/guide/scenarios.md
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,7 @@ def class_for(keys: Any) -> type[Scenario] | type[ProcessScenario]:
 
 EVENTS_PER_S = 50_000  # of estimated ones; shipped scenarios make a third to three times as many
 BYTES_PER_EVENT = 250  # while they are simulated, at most
+DISK_BYTES_PER_EVENT = 11  # of the record; shipped scenarios have 5 to 11
 LONG_DRAIN_S = 300  # of computing, from which on a drain is worth a warning
 
 
@@ -45,11 +48,29 @@ def expected_effort(scenario: AnyScenario) -> str:
     if scenario.protocol.name == "datagrams":
         return f"in real time, about {events:,} events"
     mb = events * BYTES_PER_EVENT / 1e6
-    size = f"{mb / 1e3:.1f} GB" if mb >= 1000 else f"{mb:.0f} MB"
-    memory = f", up to {size} of memory" if mb >= 100 else ""
+    memory = f", up to {_size(mb)} of memory" if mb >= 100 else ""
+    if any(scenario.code()):
+        return f"about {events:,} events{memory}; how long its own code takes is not known"
     if events < EVENTS_PER_S:
         return f"about {events:,} events, a second or two"
     return f"about {events:,} events: some {_time(events)}, give or take a factor of three{memory}"
+
+
+def _size(mb: float) -> str:
+    return f"{mb / 1e3:.1f} GB" if mb >= 1000 else f"{mb:.0f} MB"
+
+
+def effort_beyond_this_machine(scenario: AnyScenario, folder: Path) -> str | None:
+    """What a run may need more of than there is: memory, or room for its record in `folder`."""
+    events = scenario.estimated_events()
+    needed_mb = events * BYTES_PER_EVENT / 1e6
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    if needed_mb > memory_mb:
+        return f"the run may need {_size(needed_mb)} of memory; this machine has {_size(memory_mb)}"
+    record_mb, free_mb = events * DISK_BYTES_PER_EVENT / 1e6, shutil.disk_usage(folder).free / 1e6
+    if record_mb > free_mb:
+        return f"the record may need {_size(record_mb)} of disk; {folder.absolute()} has {_size(free_mb)} left"
+    return None
 
 
 def _time(events: int) -> str:

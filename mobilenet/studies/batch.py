@@ -47,6 +47,7 @@ class Standing(NamedTuple):
     round: int
     most_left: int  # more than `left` where the stopping rule may ask for more
     imprecise: str = ""  # for people: the configuration that is known least well
+    configurations: int = 1
 
 
 Progress = Callable[[Standing], None]
@@ -65,7 +66,7 @@ def run_all(store: Store, spark: SparkSession, progress: Progress) -> list[int]:
         missing = [run for run in runs if run.id not in measured]
         more = sum(rule.most - target for target in targets) if rule.until else 0
 
-        wanted, before = {run.id for run in runs}, Standing(0, 0, 0, number, more, imprecise)
+        wanted, before = {run.id for run in runs}, Standing(0, 0, 0, number, more, imprecise, len(targets))
         try:
             _run(store, missing, spark, partial(_tell, progress, store, wanted, before))
         finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from mobilenet.studies.configurations import Configuration, configurations, seed
 from mobilenet.studies.csv_tables import read_rows, table_rows
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.effects import Effect, effects
+from mobilenet.studies.parts import Part, index
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_session
 from mobilenet.studies.store import Store, create, open_store
@@ -182,23 +184,29 @@ def _unstable(path: Path) -> set[int]:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     configuration: Configuration
-    runs: int
+    runs: int  # that are left
     most_runs: int
-    cpu_s: float  # of one run
+    cpu_s: float  # of one run; 0 where none is left
     disk_bytes: float  # of one run
 
 
-def estimate(study: Study, allow_code: bool = False) -> list[Estimate]:
-    """What a study would take, from a short trial of each configuration's first run."""
+def estimate(study: Study, allow_code: bool = False, out: Path | None = None) -> list[Estimate]:
+    """What a study would take, from a short trial of each configuration's first run; the runs that `out` has already
+    are not counted.
+    """
     import tempfile
 
     _require_metrics(study)
     found = configurations(study, allow_code)
     seed = seed_of(study, 1)
-    rule = study.replications
+    rule, done = study.replications, _done(study, out)
     estimates = []
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
         for c in found:
+            runs, most = (max(0, count - done[c.number]) for count in (rule.min, rule.most))
+            if not most:
+                estimates.append(Estimate(c, 0, 0, 0.0, 0.0))
+                continue
             whole = study.scenario_of(c.number, (*c.overrides, f"seed={seed}"))
             trial = whole.trial(TRIAL_S)
             started = time.process_time()
@@ -206,5 +214,14 @@ def estimate(study: Study, allow_code: bool = False) -> list[Estimate]:
             cpu_s = time.process_time() - started
             scale = whole.estimated_events() / trial.estimated_events()
             size = sum(part.stat().st_size for part in directory.iterdir())
-            estimates.append(Estimate(c, rule.min, rule.most, cpu_s * scale, size * scale))
+            estimates.append(Estimate(c, runs, most, cpu_s * scale, size * scale))
     return estimates
+
+
+def _done(study: Study, out: Path | None) -> Counter[int]:
+    """Count for each configuration the runs that the directory has measured already."""
+    measured = out / "measured" if out is not None else None
+    if measured is None or not measured.is_dir():
+        return Counter()
+    runs = {run for part in index(measured, study.kind) if isinstance(part, Part) for run in part.runs}
+    return Counter(int(run[1:].partition("-r")[0]) for run in runs)

@@ -97,10 +97,10 @@ def test_check(place: Path) -> None:
 def test_verify_and_show(place: Path) -> None:
     done = mobilenet("verify", "runs/first-s1", place=place)
     assert done.returncode == 0 and done.stdout.count(" valid") >= 8
-    assert done.stdout.splitlines()[-1] == "runs/first-s1: valid. Next: mobilenet show runs/first-s1"
+    assert done.stdout.splitlines()[-1] == "runs/first-s1: valid. Next: mobilenet report runs/first-s1"
     done = mobilenet("show", "runs/first-s1", place=place)
     assert done.returncode == 0 and "delivery_delay_mean_s" in done.stdout
-    assert done.stdout.splitlines()[-1] == "runs/first-s1: valid. Next: mobilenet verify runs/first-s1"
+    assert done.stdout.splitlines()[-1] == "runs/first-s1: valid. Next: mobilenet map runs/first-s1"
 
 
 def test_a_violation_is_explained_and_exits_with_1(violated: Path) -> None:

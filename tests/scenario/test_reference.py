@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.cli.key_reference import keys, reference, source_of
+from mobilenet.cli.key_reference import keys, listing, reference, source_of
 from mobilenet.metrics.registry import MOBILE, PROCESSES
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.scenario import load_scenario
@@ -100,3 +100,20 @@ def test_the_range_of_a_pair_is_held_as_before() -> None:
     speed, pause = str(caught.value).splitlines()
     assert speed.endswith("hosts.mobility.speed_mps: expected 0.001 <= lowest <= highest <= 1000")
     assert pause.endswith("hosts.mobility.pause_s: expected 0 <= shortest <= longest <= 1000000")
+
+
+def test_the_list_has_the_keys_that_were_asked_for() -> None:
+    found = listing(["wireless.loss"])
+    assert found.startswith("wireless.loss\n    number, ≥ 0, ≤ 1, default 0\n") and found.count("\n") == 2
+    inside = listing(["fading"])
+    assert "wireless.fading.model" in inside and "wireless.loss" not in inside
+    assert "delivery_delay_mean_s\n    metric, s\n" in listing(search="mean delay")
+    assert listing(["wireless"], "decibel of nothing") == ""
+    whole = listing()
+    assert max(map(len, whole.splitlines())) <= 100
+    assert all(key.path in whole for key in keys(Scenario))
+
+
+def test_a_key_that_is_not_there_is_refused_with_the_nearest() -> None:
+    with pytest.raises(LookupError, match="wireles.los: neither a key nor a metric; did you mean wireless.loss"):
+        listing(["wireles.los"])
