@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mobilenet.clock import Progress
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.quoting import counted, quoted, shown
+from mobilenet.quoting import as_file_name, counted, quoted, shown
 from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
@@ -125,6 +125,21 @@ class Run:
         return pd.DataFrame(columns)[found.was_broadcast].reset_index(drop=True)
 
     @cached_property
+    def handoffs(self) -> pd.DataFrame:
+        """One row per confirmed handoff that began in the measured time: host, begin_s, duration_s, interruption_s,
+        cause.
+        """
+        import pandas as pd
+
+        from mobilenet.clock import SECOND
+        from mobilenet.metrics.fold import EventFold
+        from mobilenet.metrics.mobile import interrupted
+
+        window = (round(self.manifest[name] * SECOND) for name in ("warmup_s", "duration_s"))
+        rows = [one.row() for one in interrupted(EventFold(read_coded(self.path, "events"), *window))]
+        return pd.DataFrame(rows, columns=["host", "begin_s", "duration_s", "interruption_s", "cause"])
+
+    @cached_property
     def samples(self) -> pd.DataFrame:
         return self._table("samples")
 
@@ -208,7 +223,8 @@ def _run(
     from mobilenet.simulation.plugins import with_declared
 
     loaded = with_declared(scenario, allow_code)
-    directory = out if out is not None else free_directory(loaded, source, replace)
+    stem = loaded.name or (source.stem if source is not None else "scenario")
+    directory = out if out is not None else free_directory(stem, loaded.seed, replace)
     is_replaced = replace and os.path.lexists(directory)
     if is_replaced:
         _require_replaceable(directory)
@@ -296,11 +312,9 @@ def _require_replaceable(directory: Path) -> None:
         raise RecordError(f"{error}; --force replaces only run directories", is_input=True) from None
 
 
-def free_directory(scenario: AnyScenario, source: Path | None, replace: bool = False) -> Path:
-    """runs/NAME-sSEED, with a number behind it where that is taken, or is being written by another process."""
-    stem = source.stem if source is not None else scenario.name or "scenario"
-    base = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:80].lstrip(".") or "scenario"
-    first = RUNS / f"{base}-s{scenario.seed}"
+def free_directory(stem: str, seed: int, replace: bool = False) -> Path:
+    """runs/STEM-sSEED, with a number behind it where that is taken, or is being written by another process."""
+    first = RUNS / f"{as_file_name(stem) or 'scenario'}-s{seed}"
     candidate, number = first, 2
     while (candidate.exists() and not replace) or is_being_written(candidate):
         candidate, number = RUNS / f"{first.name}-{number}", number + 1

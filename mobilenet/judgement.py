@@ -114,10 +114,8 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         found |= {name: (stored or {}).get(name) for name in own}
     if stored is None:
         notes.append(_made_anew(path, found))
-    elif {name: value for name, value in stored.items() if value or name in found} != found:  # versions before wrote
-        # 0 or nothing of what a protocol does not have
-        differing = next((name for name in found if stored.get(name) != found[name]), "what is in it")
-        notes.append(f"{path}: {differing} contradicts the record; {AGAIN}")
+    elif differing := [name for name in stored.keys() | found.keys() if _differs(stored, found, name)]:
+        notes.append(f"{path}: {min(differing)} contradicts the record; {AGAIN}")
     return verdicts, notes
 
 
@@ -134,6 +132,15 @@ def warnings_told(directory: Path) -> list[str]:
     """What verdict.json warns of."""
     told = read_derived(directory, "verdict.json").get("warnings", [])
     return [line for line in told if isinstance(line, str)] if isinstance(told, list) else []
+
+
+def _differs(stored: dict[str, Any], found: dict[str, Any], name: str) -> bool:
+    """Whether both have the metric, with other values. Earlier versions lack newer metrics, and wrote 0 or nothing of
+    what a protocol does not have.
+    """
+    if name not in stored:
+        return False
+    return stored[name] != found[name] if name in found else bool(stored[name])
 
 
 def _made_anew(path: Path, document: dict[str, Any]) -> str:

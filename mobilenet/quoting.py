@@ -63,6 +63,11 @@ def quoted(path: Path) -> str:
     )
 
 
+def as_file_name(words: str) -> str:
+    """Turn a text into a name that every shell takes as it is; possibly empty."""
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in words)[:80].lstrip(".")
+
+
 def shown(value: float | int | None) -> str:
     """A number of a metric for people, with thousands as in the verdicts and on the map: 106,167."""
     if value is None:

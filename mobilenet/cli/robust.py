@@ -57,7 +57,7 @@ def robust(
         if mac := said_of_mac(plan):
             say(mac)
         say(f"{counted(len(plan.radios), 'radio')}, at least {plan.runs} runs of each")
-        place = out or robustness.default_directory(study)
+        place = out or robustness.default_directory(plan.study, study)
         if dry_run:
             say(f"Next: {_again(study, radios, obstacles, out, allow_code)}")
             return

@@ -77,7 +77,7 @@ def study(
                 "--workers counts cores of this machine; with --master the master decides",
                 Exit.BAD_INPUT,
             )
-        out = out or studies.default_directory(study)
+        out = out or studies.default_directory(declared, study)
         places.append(out)
         with keeping_what_is_done(), runs_progress(quiet) as update:
             done = studies.run_study(declared, out, master or local_master(workers), update, say, allow_code)

@@ -86,7 +86,7 @@ def study_tables(folder: Path, target: Path) -> int:
     if not (folder / "study.yaml").is_file():
         raise RunError(f"{folder}: neither a run directory nor that of a study")
     found = {path.name: path for path in sorted((folder / "tables").glob("*.csv"))}
-    found |= {name: folder / name for name in ("comparison.csv",) if (folder / name).is_file()}
+    found |= {name: folder / name for name in ("comparison.csv", "effects.csv") if (folder / name).is_file()}
     if (folder / "runs.csv").is_file():
         found["planned_runs.csv"] = folder / "runs.csv"
     if "runs.csv" not in found:
@@ -100,8 +100,11 @@ def study_tables(folder: Path, target: Path) -> int:
             "runs.csv": "one row per run, all metrics",
             "summary.csv": "configuration x metric: n, mean, sd, interval",
             "buffers.csv": "buffers over time",
-            "delays.csv": "distribution of delays",
+            "delays.csv": "percentiles of delays",
+            "distribution.csv": "distribution of delays",
+            "handoffs.csv": "one row per handoff of each run",
             "comparison.csv": "levels against a baseline",
+            "effects.csv": "main effects and interactions of the factors",
         },
     }
     files: Any = about["files"]

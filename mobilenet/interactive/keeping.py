@@ -41,11 +41,11 @@ def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
 
 def keep_branch(session: LiveSession, branch: Branch) -> Path:
     """The scenario of a branch that is not the present one, with the files that it names; where that is."""
-    directory = api.free_directory(branch.scenario, Path(f"{session.name}-live.yaml"))
+    directory = api.free_directory(f"{session.name}-live", branch.scenario.seed)
     directory.mkdir(parents=True)
     api.write_scenario(directory, branch.scenario)
     return directory
 
 
 def _place(session: LiveSession, out: Path | None) -> Path:
-    return out if out is not None else api.free_directory(session.scenario, Path(f"{session.name}-live.yaml"))
+    return out if out is not None else api.free_directory(f"{session.name}-live", session.scenario.seed)

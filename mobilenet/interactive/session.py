@@ -387,7 +387,7 @@ def live(
     from mobilenet.scenario.given import given_scenario
 
     found = given_scenario(scenario, seed, overrides)
-    name = Path(scenario).stem if isinstance(scenario, (str, Path)) else found.name
+    name = found.name or (Path(scenario).stem if isinstance(scenario, (str, Path)) else None)
     return LiveSession(found, allow_code, name or "live")
 
 

@@ -13,7 +13,7 @@ Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from mobilenet.clock import SECOND
 from mobilenet.metrics.buffers import buffers, lists
 from mobilenet.metrics.datagrams import DATAGRAMS, Datagrams
 from mobilenet.metrics.declaration import Metric, Row, mean, only, ratio, values
-from mobilenet.metrics.fold import EventFold
+from mobilenet.metrics.fold import EventFold, Handoff
 from mobilenet.metrics.network import NETWORK, Network
 from mobilenet.rundir.table import Columns, Table
 
@@ -184,29 +184,58 @@ QUEUES: tuple[Metric[dict[str, Any]], ...] = (
 )
 
 
+class Interrupted(NamedTuple):
+    """A handoff, and how long its host delivered nothing."""
+
+    handoff: Handoff
+    interruption_s: float | None  # None: nothing before or after it, or the host crashed or left meanwhile
+    excess_s: float | None  # beyond the host's usual time between deliveries
+
+    def row(self) -> dict[str, Any]:
+        """Flat, for tables."""
+        handoff = self.handoff
+        return {
+            "host": handoff.node, "begin_s": handoff.begin_ns / SECOND,
+            "duration_s": (handoff.end_ns - handoff.begin_ns) / SECOND, "interruption_s": self.interruption_s,
+            "cause": handoff.cause,
+        }  # fmt: skip
+
+
+def interrupted(fold: EventFold) -> list[Interrupted]:
+    """All confirmed handoffs that began in the window, new sessions for other causes included."""
+    heard: dict[str, np.ndarray] = {}  # host -> when it delivered something
+    usual: dict[str, float] = {}  # host -> mean time between two deliveries
+    found = []
+    for handoff in fold.handoffs:
+        node = handoff.node
+        if node not in heard:
+            heard[node] = fold.deliveries.time_ns[fold.deliveries.of(node)]
+        times, breaks = heard[node], fold.breaks[node]
+        before, after = (int(np.searchsorted(times, ns)) for ns in (handoff.begin_ns, handoff.end_ns))
+        interruption = excess = None
+        if before > 0 and after < len(times) and not _within(breaks, times[before - 1], times[after]):
+            interruption = int(times[after] - times[before - 1]) / SECOND
+            if node not in usual:
+                usual[node] = _usual_interval(times, breaks)
+            excess = interruption - usual[node] / SECOND
+        found.append(Interrupted(handoff, interruption, excess))
+    return found
+
+
 class Handoffs:
     """Changes from one cell to another; a new session for any other cause is a recovery."""
 
     def __init__(self, fold: EventFold) -> None:
-        self.confirmed = [handoff for handoff in fold.handoffs if handoff.cause == "cell"]
+        self.rows = [row for row in interrupted(fold) if row.handoff.cause == "cell"]
+        self.confirmed = [row.handoff for row in self.rows]
         self.recoveries, self.superseded = len(fold.handoffs) - len(self.confirmed), fold.superseded
         self.durations = [(handoff.end_ns - handoff.begin_ns) / SECOND for handoff in self.confirmed]
-        self.interruptions: list[float] = []
-        self.excess: list[float] = []
-        heard: dict[str, np.ndarray] = {}  # host -> when it delivered something
-        usual: dict[str, float] = {}  # host -> mean time between two deliveries
-        for handoff in self.confirmed:
-            node = handoff.node
-            if node not in heard:
-                heard[node] = fold.deliveries.time_ns[fold.deliveries.of(node)]
-            times, breaks = heard[node], fold.breaks[node]
-            before, after = (int(np.searchsorted(times, ns)) for ns in (handoff.begin_ns, handoff.end_ns))
-            if before > 0 and after < len(times) and not _within(breaks, times[before - 1], times[after]):
-                interruption = int(times[after] - times[before - 1]) / SECOND
-                self.interruptions.append(interruption)
-                if node not in usual:
-                    usual[node] = _usual_interval(times, breaks)
-                self.excess.append(interruption - usual[node] / SECOND)
+        self.interruptions = [row.interruption_s for row in self.rows if row.interruption_s is not None]
+        self.excess = [row.excess_s for row in self.rows if row.excess_s is not None]
+
+    def interruption(self, share: float) -> float | None:
+        """A percentile."""
+        return float(np.percentile(self.interruptions, share)) if self.interruptions else None
 
     def told(self, detail: str) -> list[int]:
         """What the protocol reported of each handoff."""
@@ -258,6 +287,30 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
         lambda h: mean(h.interruptions),
         "s",
         symbol="interruption",
+        better="lower",
+    ),
+    Metric(
+        "handoff_interruption_p50_s",
+        "median time from the last delivery before a handoff to the first after it",
+        lambda h: h.interruption(50),
+        "s",
+        symbol="median interruption",
+        better="lower",
+    ),
+    Metric(
+        "handoff_interruption_p95_s",
+        "time from the last delivery before a handoff to the first after it, 95 % stay below it",
+        lambda h: h.interruption(95),
+        "s",
+        symbol="95 % interruption",
+        better="lower",
+    ),
+    Metric(
+        "handoff_interruption_max_s",
+        "longest time from the last delivery before a handoff to the first after it",
+        lambda h: h.interruption(100),
+        "s",
+        symbol="longest interruption",
         better="lower",
     ),
     Metric(

@@ -20,6 +20,7 @@ COLUMNS = {  # name: texts, counts, numbers that may be missing
     "tables/buffers.csv": (("buffer",), ("configuration",), ("from_s", "to_s", "mean", "low", "high")),
     "tables/delays.csv": ((), ("configuration",), ("share", "delay_s", "deliveries")),
     "tables/distribution.csv": ((), ("configuration",), ("delay_s", "share", "deliveries")),
+    "tables/handoffs.csv": (("run", "host"), (), ("begin_s", "duration_s", "interruption_s")),
     "runs.csv": (("run", "state"), (), ()),
 }
 AGAIN = "run `mobilenet study` again"

@@ -68,6 +68,11 @@ class StudyFrames:
         return self._read("tables/distribution.parquet")
 
     @cached_property
+    def handoffs(self) -> pd.DataFrame:
+        """Each confirmed handoff of each run: host, begin_s, duration_s, interruption_s, cause."""
+        return self._read("tables/handoffs.parquet")
+
+    @cached_property
     def comparison(self) -> pd.DataFrame:
         """Each level and metric against the baseline; of a study with `compare`."""
         if open_store(self.path).study.compare is None:

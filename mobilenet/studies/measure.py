@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,12 @@ from mobilenet.metrics import OwnMetric
 from mobilenet.metrics.buffers import measured
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.fold import EventFold
+from mobilenet.metrics.mobile import interrupted
 from mobilenet.metrics.over_time import BUCKETS, Series, buffers_over_time
 from mobilenet.rundir.kinds import MOBILE, kind_of
 from mobilenet.rundir.reader import read_coded, read_json
 from mobilenet.rundir.table import Table
 from mobilenet.studies.statistics import mser5, relative_slope, survival_quantiles
-
-if TYPE_CHECKING:
-    pass
 
 RATIO = 1.001  # of two neighbouring bins
 SHORTEST_S = 1e-7
@@ -45,6 +43,7 @@ class Measured(NamedTuple):
     buffers: dict[str, Series]
     bins: list[int]  # of the delays, ascending
     counts: list[int]  # deliveries in each
+    handoffs: list[dict[str, Any]]  # Interrupted.row()
 
 
 def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measured:
@@ -66,7 +65,14 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
     over_time = buffers_over_time(events, samples, end, measured(manifest) if kind_of(manifest) is MOBILE else {})
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
-    return Measured(values, over_time, *counted(inside))
+    return Measured(values, over_time, *counted(inside), _handoffs(events, begin, end))
+
+
+def _handoffs(events: Table, begin_s: float, end_s: float) -> list[dict[str, Any]]:
+    """The confirmed handoffs that began in the window."""
+    if not len(events.coded("event").rows("handoff_end")):
+        return []
+    return [row.row() for row in interrupted(EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)))]
 
 
 def counted(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:

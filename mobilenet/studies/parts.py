@@ -27,6 +27,15 @@ from mobilenet.studies.configurations import MOST_RUNS
 from mobilenet.studies.csv_tables import AGAIN
 from mobilenet.studies.measure import Measured
 
+HANDOFF = pa.struct(
+    [
+        ("host", pa.string()),
+        ("begin_s", pa.float64()),
+        ("duration_s", pa.float64()),
+        ("interruption_s", pa.float64()),  # null: it has none, see metrics/mobile.py
+        ("cause", pa.string()),
+    ]
+)
 SCHEMA = pa.schema(
     [
         ("run", pa.string()),
@@ -40,9 +49,10 @@ SCHEMA = pa.schema(
         ("buffers", pa.map_(pa.string(), pa.list_(pa.float64()))),
         ("delay_bins", pa.list_(pa.int32())),
         ("delay_counts", pa.list_(pa.int64())),
+        ("handoffs", pa.list_(HANDOFF)),
     ]
 )
-VERSION = "1"  # of what a row means; parts of another version are made again
+VERSION = "2"  # of what a row means; parts of another version are made again
 VERDICTS = ("valid", "violated", "unknown")
 MOST_BINS = 200_000  # 1e80 s
 RUNS_AT_ONCE = 10_000  # that are held in memory where Spark is not at hand
@@ -67,6 +77,7 @@ def row(run: str, configuration: int, replication: int, seed: int, measured: Mea
         "buffers": list(measured.buffers.items()),
         "delay_bins": measured.bins,
         "delay_counts": measured.counts,
+        "handoffs": measured.handoffs,
     }
 
 
@@ -190,4 +201,8 @@ def _wrong(run: dict[str, Any], configurations: int) -> str | None:
         for one, count in zip(bins, counts, strict=True)
     ):
         return "delays are not counted"
+    for handoff in run["handoffs"]:
+        times = [handoff[name] for name in ("begin_s", "duration_s", "interruption_s") if handoff is not None]
+        if handoff is None or None in times[:2] or not all(t is None or math.isfinite(t) for t in times):
+            return "a handoff without times"
     return None

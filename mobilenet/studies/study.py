@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from mobilenet.api import run
 from mobilenet.metrics.registry import MOBILE
+from mobilenet.quoting import as_file_name
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import OwnProtocol, ProcessScenario
 from mobilenet.studies import StudyError
@@ -56,8 +57,9 @@ class Result:
     doubts: list[str] = field(default_factory=list)  # about others, for people
 
 
-def default_directory(file: Path) -> Path:
-    return STUDIES / file.stem
+def default_directory(study: Study, file: Path) -> Path:
+    """studies/NAME; the name is the study's, or else its file's."""
+    return STUDIES / (as_file_name(study.name or "") or file.stem)
 
 
 def run_study(
@@ -76,8 +78,8 @@ def run_study(
     already.
     """
     if isinstance(study, Path):
-        out = out if out is not None else default_directory(study)
-        study = Study.load(study)
+        file, study = study, Study.load(study)
+        out = out if out is not None else default_directory(study, file)
     if out is None:
         raise StudyError("a study that no file holds needs a directory: out")
     require_master(master)

@@ -7,6 +7,7 @@ Model     Spark brings the rows of a configuration together; there they are aggr
               tables/summary        configuration x metric: n, mean, sd, interval, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
               tables/delays         configuration x share of all deliveries: the delay within which they happen
+              tables/handoffs       one row per confirmed handoff of each run
               tables/distribution   configuration x delay: the share of all deliveries that happen within it
           label     empty, `unstable`, `probably unstable` or `not steady`, see aggregation.py
           The memory of this process does not grow with the number of runs
@@ -34,7 +35,7 @@ from mobilenet.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE
 from mobilenet.studies.configurations import table_level
 from mobilenet.studies.csv_tables import AGAIN
 from mobilenet.studies.measure import delay_of_bin
-from mobilenet.studies.parts import in_order, planned_targets
+from mobilenet.studies.parts import HANDOFF, Part, in_order, index, planned_targets
 from mobilenet.studies.rows import RowFile, column_type, write_rows
 from mobilenet.studies.store import Store, open_store
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-RUN_COLUMNS = ["run", "configuration", "replication", "seed", "verdict", "duration_s", "metrics"]
+RUN_COLUMNS = ["run", "configuration", "replication", "seed", "verdict", "duration_s", "metrics", "handoffs"]
 OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
     Metric("steady", "share of runs whose warm-up ended; with `kind: steady_state`", symbol="share steady"),
     Metric(
@@ -77,7 +78,8 @@ def tables_of_what_is_there(directory: Path) -> str | None:
     So a killed or running study can be inspected. Raises StudyError if the folder is not a study.
     """
     store, planned = open_store(directory), directory / "runs.parquet"
-    parts = list(store.measured.glob("*.parquet")) if store.measured.is_dir() else []
+    found = index(store.measured, store.study.kind) if store.measured.is_dir() else ()
+    parts = [part.path for part in found if isinstance(part, Part)]
     if not parts or not planned.is_file():
         return None  # by an earlier version, or nothing done
     summary = store.tables / "summary.csv"
@@ -169,6 +171,8 @@ def _write(store: Store, found: Iterator[Aggregated]) -> set[int]:
                 pickle.dump(batch.to_pylist(), kept)
         kept.seek(0)
         _write_runs(store, kept, sorted({row["name"] for row in results if row["what"] == METRIC}), levels)
+        kept.seek(0)
+        _write_handoffs(store, kept, levels)
     labels = {row["configuration"]: row["name"] for row in results if row["what"] == LABEL}
     write_rows(store.tables, "summary", [_summary_row(row, levels, labels) for row in results if row["what"] == METRIC])
     buffers = [_buffer_row(row, levels, labels, width_s) for row in results if row["what"] == BUFFER]
@@ -179,16 +183,31 @@ def _write(store: Store, found: Iterator[Aggregated]) -> set[int]:
 
 
 def _write_runs(store: Store, kept: IO[bytes], metrics: list[str], levels: Rows) -> None:
-    columns = {"run": pa.string(), **{f: column_type(own[f] for own in levels) for f in (levels or [{}])[0]}}
+    columns = _level_columns(levels)
     columns |= {name: pa.int64() for name in ("configuration", "replication", "seed")} | {"verdict": pa.string()}
     with RowFile(store.tables, "runs", columns | {name: pa.float64() for name in metrics}) as file:
-        while True:
-            try:
-                rows = pickle.load(kept)
-            except EOFError:
-                return
-            for row in rows:
-                file.write({**row, **levels[row["configuration"]], **dict(row["metrics"])})
+        for row in _kept_rows(kept):
+            file.write({**row, **levels[row["configuration"]], **dict(row["metrics"])})
+
+
+def _write_handoffs(store: Store, kept: IO[bytes], levels: Rows) -> None:
+    columns = _level_columns(levels) | {field.name: field.type for field in HANDOFF}
+    with RowFile(store.tables, "handoffs", columns) as file:
+        for row in _kept_rows(kept):
+            for handoff in row["handoffs"]:
+                file.write({"run": row["run"], **levels[row["configuration"]], **handoff})
+
+
+def _level_columns(levels: Rows) -> dict[str, pa.DataType]:
+    return {"run": pa.string(), **{f: column_type(own[f] for own in levels) for f in (levels or [{}])[0]}}
+
+
+def _kept_rows(kept: IO[bytes]) -> Iterator[dict[str, Any]]:
+    while True:
+        try:
+            yield from pickle.load(kept)
+        except EOFError:
+            return
 
 
 def _levels(store: Store, number: int) -> dict[str, Any]:

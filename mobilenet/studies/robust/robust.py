@@ -30,6 +30,7 @@ from mobilenet.studies.robust.radios import ATTACHMENT, OF_ANY_RADIO, Radio, rad
 from mobilenet.studies.robust.verdicts import Claim, claims
 from mobilenet.studies.spark import require_master, spark_session
 from mobilenet.studies.study import STUDIES, Result, compare_study, require_metric, run_study
+from mobilenet.studies.study import default_directory as directory_of_study
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,10 @@ class Plan:
         return self.study.compare.factor
 
 
-def default_directory(file: Path) -> Path:
-    return STUDIES / f"{file.stem}-robust"
+def default_directory(study: Study, file: Path) -> Path:
+    """studies/NAME-robust."""
+    name = directory_of_study(study, file).name
+    return STUDIES / f"{name}-robust"
 
 
 def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_code: bool = False) -> Plan:

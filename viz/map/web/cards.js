@@ -4,7 +4,7 @@ Mobilenet.cards = (app) => {
     { el, row, link, action, heading, note, counted, duration, minus } = app.parts;
   const hostLink = (h, full) => {
     const b = link(
-      full ? run.hostInFull(h) : run.hostCalled(h),
+      full ? run.hostInFull(h) : run.hostLabel(h),
       () => app.select({ kind: "host", id: h }),
       run.hostName(h) ? run.hostInFull(h) : "Show this host",
     );
@@ -14,7 +14,7 @@ Mobilenet.cards = (app) => {
   const stationLink = (s, full) => {
     if (s < 0) return el("b", "none");
     const b = link(
-        full ? run.stationInFull(s) : run.stationCalled(s),
+        full ? run.stationInFull(s) : run.stationLabel(s),
         () => app.select({ kind: "station", id: s }),
         run.stationName(s) ? run.stationInFull(s) : "Show this station",
       ),
@@ -115,7 +115,7 @@ Mobilenet.cards = (app) => {
     renew();
     const body = el(
       "div",
-      run.hostName(h) ? row("Number", run.hostLabel(h)) : null,
+      run.hostName(h) ? row("In the file", run.hostName(h)) : null,
       state.node,
       counter.node,
       best && best.node,
@@ -145,7 +145,7 @@ Mobilenet.cards = (app) => {
       const place = run.place(h, t),
         here = best && place ? radio.bestAt(place.x, place.y) : null,
         frame = link ? radio.linkAt(h, t) : null;
-      if (best) best.set(here ? run.stationCalled(here.station) + ", " + minus(here.dbm) + " dBm" : "no station");
+      if (best) best.set(here ? run.stationLabel(here.station) + ", " + minus(here.dbm) + " dBm" : "no station");
       if (link) {
         link.set(frame ? "from " + frame.from + ", " + duration(frame.since) + " ago" : "none yet");
         strength.set(
@@ -157,7 +157,7 @@ Mobilenet.cards = (app) => {
       buffers.update(t);
       inside.update();
     };
-    return { title: "Host " + run.hostCalled(h), body, update, actions: [follow, ...inside.actions] };
+    return { title: "Host " + run.hostLabel(h), body, update, actions: [follow, ...inside.actions] };
   };
 
   const station = (s) => {
@@ -175,7 +175,7 @@ Mobilenet.cards = (app) => {
     const wires = run.stations.edges.filter((edge) => edge.includes(s)).map(([a, b]) => (a === s ? b : a));
     const body = el(
       "div",
-      run.stationName(s) ? row("Number", run.stationLabel(s)) : null,
+      run.stationName(s) ? row("In the file", run.stationName(s)) : null,
       size.node,
       arrived.node,
       wires.length
@@ -213,7 +213,7 @@ Mobilenet.cards = (app) => {
       buffers.update(t);
       inside.update();
     };
-    return { title: "Station " + run.stationCalled(s), body, update, actions: inside.actions };
+    return { title: "Station " + run.stationLabel(s), body, update, actions: inside.actions };
   };
 
   return { ...events, host, station, hostLink, stationLink, live, some, sample };

@@ -114,7 +114,7 @@ Mobilenet.charts = (app) => {
           w = Math.max(0.5, ((to - from) / app.span()) * width);
         g.fillRect(x, 4, w, 16);
         if (isServed) {
-          const names = [run.stationCalled(s), run.stationLabel(s)];
+          const names = [run.stationLabel(s), run.stationLabel(s)];
           label(g, names, x + 4, w - 6, Mobilenet.readable(app.colours[s], alpha));
         }
       });
@@ -144,7 +144,7 @@ Mobilenet.charts = (app) => {
         const colour = run.handoffs.to[i] >= 0 ? app.colours[run.handoffs.to[i]] : QUIET;
         g.fillStyle = withAlpha(colour, 0.45);
         g.fillRect(at(a), 14, Math.max(2, at(b) - at(a)), 30);
-        const words = short(g, run.stationCalled(run.handoffs.to[i]), 120),
+        const words = short(g, run.stationLabel(run.handoffs.to[i]), 120),
           wide = g.measureText(words).width,
           x = Math.max(0, Math.min(at(a), width - wide));
         if (x >= free) {

@@ -50,12 +50,9 @@ Mobilenet.read = (text) => {
   run.hostName = (h) => run.hosts.names[h] || "";
   run.stationLabel = (s) => (s < 0 ? "none" : "s" + s);
   run.stationName = (s) => run.stations.names[s] || "";
-  // What people read: one's own name where there is one, and with the number behind it where there is room.
-  run.hostCalled = (h) => (h >= 0 && run.hostName(h)) || run.hostLabel(h);
-  run.stationCalled = (s) => (s >= 0 && run.stationName(s)) || run.stationLabel(s);
-  run.hostInFull = (h) => (run.hostName(h) ? run.hostName(h) + " (" + run.hostLabel(h) + ")" : run.hostLabel(h));
-  run.stationInFull = (s) =>
-    run.stationName(s) ? run.stationName(s) + " (" + run.stationLabel(s) + ")" : run.stationLabel(s);
+  // One name everywhere, that of the record; where there is room, the name in the imported file follows it.
+  run.hostInFull = (h) => run.hostLabel(h) + (run.hostName(h) ? " (" + run.hostName(h) + ")" : "");
+  run.stationInFull = (s) => run.stationLabel(s) + (run.stationName(s) ? " (" + run.stationName(s) + ")" : "");
 
   const tracks = run.tracks,
     starts = new Int32Array(run.count),

@@ -25,11 +25,11 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       () => openHandoff(i),
       hand.start[i],
       app.parts.symbol((g, x, y) => mark && app.marks.paint(g, mark, x, y, 5)),
-      el("span.mn-name.mn-who", run.hostCalled(hand.host[i])),
+      el("span.mn-name.mn-who", run.hostLabel(hand.host[i])),
       el(
         "span.mn-name",
-        (hand.from[i] === hand.to[i] ? "again " : run.stationCalled(hand.from[i]) + " → ") +
-          run.stationCalled(hand.to[i]),
+        (hand.from[i] === hand.to[i] ? "again " : run.stationLabel(hand.from[i]) + " → ") +
+          run.stationLabel(hand.to[i]),
       ),
       el("span.mn-right", outcome(i).replace("took ", "")),
     );
@@ -49,7 +49,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       () => openEvent(i),
       run.events.time[i],
       app.parts.symbol((g, x, y) => Mobilenet.mark(g, kind, x, y, 5)),
-      el("span.mn-name", run.hostCalled(run.events.host[i])),
+      el("span.mn-name", run.hostLabel(run.events.host[i])),
       el("span", Mobilenet.WORDS[kind] || kind),
     );
   };
@@ -126,7 +126,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
             link("session " + hand.session[hand.next[i]], () => openHandoff(hand.next[i])),
           )
         : null,
-      heading("Deliveries at " + run.hostCalled(h)),
+      heading("Deliveries at " + run.hostLabel(h)),
       ticks.canvas,
       sampled(),
       note(
@@ -137,8 +137,8 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
     );
     const actions = [action("Watch it slowly", () => watch(i)), action("Next handoff", () => app.jump(1, "handoff"))];
     const update = (t) => {
-      const from = run.stationCalled(hand.from[i]),
-        to = run.stationCalled(hand.to[i]);
+      const from = run.stationLabel(hand.from[i]),
+        to = run.stationLabel(hand.to[i]);
       step.textContent =
         t < hand.start[i]
           ? "Not yet: served by " + from + ", " + duration(hand.start[i] - t) + " to go."
@@ -150,7 +150,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       ticks.update(t);
       if (since) since.update(t);
     };
-    return { title: (cause === "cell" ? "Handoff of " : "New session of ") + run.hostCalled(h), body, update, actions };
+    return { title: (cause === "cell" ? "Handoff of " : "New session of ") + run.hostLabel(h), body, update, actions };
   };
 
   // Only what the event itself records: the reason for it stands in no record.
@@ -182,7 +182,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
     );
     const name = Mobilenet.WORDS[kind] || kind;
     return {
-      title: run.hostCalled(h) + ": " + name,
+      title: run.hostLabel(h) + ": " + name,
       body,
       update: (now) => state.set(run.sayState(h, now)),
       actions:

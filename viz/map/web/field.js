@@ -197,10 +197,10 @@ Mobilenet.field = (app) => {
         if (run.stationName(s)) take(p.x - 30, p.y + 20, 60);
       }
     g.font = "11px system-ui, sans-serif";
-    if (own >= 0 && here[own]) take(px[own] + 12, py[own] - 12, 8 + 1.15 * g.measureText(run.hostCalled(own)).width);
+    if (own >= 0 && here[own]) take(px[own] + 12, py[own] - 12, 8 + 1.15 * g.measureText(run.hostLabel(own)).width);
     for (let h = 0; h < n; h++) {
       if (!here[h] || h === own) continue;
-      const words = run.hostCalled(h),
+      const words = run.hostLabel(h),
         w = widths[h] || (widths[h] = Math.min(160, g.measureText(words).width) + 2);
       for (const [x, y] of [
         [px[h] + 7, py[h] - 8],
@@ -308,7 +308,7 @@ Mobilenet.field = (app) => {
       g.setLineDash([]);
     }
     ring(g, px[h], py[h], radius() + 5, INK, 2.4);
-    app.write(g, run.hostCalled(h), px[h] + 12, py[h] - 12, "left", true);
+    app.write(g, run.hostLabel(h), px[h] + 12, py[h] - 12, "left", true);
   };
   const draw = (g, width, height, t) => {
     g.clearRect(0, 0, width, height);

@@ -24,7 +24,7 @@ Mobilenet.liveSpace = (app) => {
   });
   const called = (node) => {
     const i = Number(node.slice(1)),
-      words = node[0] === "s" ? run.stationCalled(i) : run.hostCalled(i);
+      words = node[0] === "s" ? run.stationLabel(i) : run.hostLabel(i);
     return words.length > 9 ? words.slice(0, 8) + "…" : words;
   };
   const COLOURS = { App: "#0072B2", Ack: "#9aa3aa" };

@@ -42,7 +42,7 @@ Mobilenet.messageCard = (app, m) => {
   );
   const placeOf = (h, t) => {
     const s = run.stationAt(h, t);
-    return s >= 0 ? "at " + run.stationCalled(s) : "no cell";
+    return s >= 0 ? "at " + run.stationLabel(s) : "no cell";
   };
   const why = ({ host, waits }, t) => {
     if (waits.length)

@@ -89,7 +89,7 @@ Mobilenet.radio = (app) => {
       i = upTo(links.time_ms, 1000 * t + 1e-6, begin, ends[h]) - 1;
     if (i < begin) return null;
     const from = links.sender[i],
-      by = from < run.count ? run.hostCalled(from) : run.stationCalled(from - run.count);
+      by = from < run.count ? run.hostLabel(from) : run.stationLabel(from - run.count);
     return {
       from: by,
       since: t - links.time_ms[i] / 1000,

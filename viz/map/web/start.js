@@ -131,15 +131,15 @@ Mobilenet.start = (map, L) => {
   app.sayMark = (item) =>
     app.clockText(item.t, true) +
     "  " +
-    run.hostCalled(item.host) +
+    run.hostLabel(item.host) +
     ": " +
     Mobilenet.WORDS[item.kind] +
     (item.handoff === undefined
       ? ""
       : " " +
-        run.stationCalled(run.handoffs.from[item.handoff]) +
+        run.stationLabel(run.handoffs.from[item.handoff]) +
         " → " +
-        run.stationCalled(run.handoffs.to[item.handoff]));
+        run.stationLabel(run.handoffs.to[item.handoff]));
 
   app.select = (what) => {
     app.selected = what;

@@ -69,9 +69,9 @@ Mobilenet.addStates = (run) => {
     if (!run.place(h, t)) return "not here";
     if (f & DOWN) return "down";
     if (!(f & COVERED)) return "out of reach of every station";
-    if (f & HANDING) return "opening a session with " + run.stationCalled(s);
-    if (!(f & MEMBER)) return "no member; nearest station " + run.stationCalled(s);
-    return "served by " + run.stationCalled(s);
+    if (f & HANDING) return "opening a session with " + run.stationLabel(s);
+    if (!(f & MEMBER)) return "no member; nearest station " + run.stationLabel(s);
+    return "served by " + run.stationLabel(s);
   };
   // Whether the host owes message m by time t: a member since before it was broadcast, without a gap or a leave since.
   run.entitled = (h, m, t) => members[h].some(([from, to]) => from <= run.messages.time[m] && t < to);
