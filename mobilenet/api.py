@@ -225,7 +225,7 @@ def _run(
         wall_s = time.perf_counter() - started
         keep(partial, outcome.scenario, outcome, wall_s, command_of(directory.name, loaded), own, ended_by)
     if ended_by is not None:
-        told = f"{ended_by}; the run until then is in {quoted(directory)}, marked as ended early"
+        told = f"{ended_by}; the run up to that point is in {quoted(directory)}, marked as ended early"
         kept = PluginError(told, ended_by.is_input)
         kept.directory = directory
         raise kept from ended_by.__cause__

@@ -33,7 +33,7 @@ def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetr
     found: list[OwnMetric] = []
     for i, reference in enumerate(scenario.metrics):
         if reference.rpartition(":")[2] in (metric.name for metric in found):
-            raise ScenarioError(f"metrics.{i}: {reference}: another metric has this name, expected different ones")
+            raise ScenarioError(f"metrics.{i}: {reference}: another metric has the same name; expected different names")
         try:
             function = named(f"metrics.{i}", reference, scenario.folder, allow_code)
             found.append(own_metric(function, reference, scenario.folder))
@@ -116,7 +116,7 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         notes.append(_made_anew(path, found))
     elif {name: value for name, value in stored.items() if value or name in found} != found:  # versions before wrote
         # 0 or nothing of what a protocol does not have
-        differing = next((name for name in found if stored.get(name) != found[name]), "what is in it")
+        differing = next((name for name in found if stored.get(name) != found[name]), "its list of metrics")
         notes.append(f"{path}: {differing} contradicts the record; {AGAIN}")
     return verdicts, notes
 

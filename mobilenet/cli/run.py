@@ -87,11 +87,11 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
         if (done.path / "lines.parquet").exists() and len(done.lines):
             parting = first_difference(lines_of(done.path)[0], lines_of(again.path)[0])
         if same and parting is None:
-            say("both runs have the same events, and the same lines of every program")
+            say("both runs have the same events, and every program wrote the same lines")
             return
     if parting is None:
         fail(
-            f"{done.path}: two runs of it differ in their events, although all programs wrote the same lines",
+            f"{done.path}: two runs of the scenario have different events, although all programs wrote the same lines",
             Exit.BAD_INPUT,
         )
     way = "wrote" if parting.said else "received"
@@ -155,9 +155,9 @@ def _is_repeated(directory: Path, allow_code: bool) -> bool:
     with progress(False, "repeating") as update:
         found = difference(directory, update, allow_code)
     say(
-        f"a new run of its scenario differs: {found}"
+        f"the repeated run differs: {found}"
         if found
-        else "repeated: every row, counter and fact of the record is the same"
+        else "repeated: the two records are the same in every row, counter and manifest entry"
     )
     return found is None
 

@@ -101,7 +101,11 @@ def _summary(done: Any) -> str:
             if two
             else []
         ),
-        *([f"were refused TCP connections: {', '.join(told['asked_for_tcp'])}"] if told["asked_for_tcp"] else []),
+        *(
+            [f"hosts that were refused TCP connections: {', '.join(told['asked_for_tcp'])}"]
+            if told["asked_for_tcp"]
+            else []
+        ),
         f"verdict: {done.verdict}",
     ]
     return "\n".join(lines)

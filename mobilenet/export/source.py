@@ -73,9 +73,9 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
     from mobilenet.scenario import load_scenario
 
     manifest = read_manifest(folder)
-    kind_of(manifest).require_hosts(folder, "it has no places, and its tables can be exported with --csv")
+    kind_of(manifest).require_hosts(folder, "it has no positions; export its tables with --csv")
     if "station_positions_m" not in manifest:
-        raise RunError(f"{folder}: a run without places; its tables can be exported with --csv")
+        raise RunError(f"{folder}: the run has no positions; export its tables with --csv")
     if origin is None:
         try:
             scenario = load_scenario(folder / "scenario.yaml")

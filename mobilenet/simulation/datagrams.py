@@ -52,7 +52,7 @@ def applications_of(
             )
         return None
     if real_time is None:
-        raise ScenarioError("protocol.name: datagrams are of programs that live in real time; expected mobilenet serve")
+        raise ScenarioError("protocol.name: datagrams are for programs that run in real time; use mobilenet serve")
     if hosts > MOST_HOSTS:
         raise ScenarioError(f"hosts: {hosts} of them, expected at most {MOST_HOSTS}: an octet of an address for each")
     told = Told(

@@ -41,7 +41,7 @@ def table_rows(directory: Path, name: str, numbers: tuple[str, ...] = ()) -> Row
         raise StudyError(f"{path}: damaged: column {missing[0]} is missing; {AGAIN}")
     for number, row in enumerate(rows, 1):
         if None in row or None in row.values():
-            raise StudyError(f"{path}: damaged: row {number} is not whole; {AGAIN}")
+            raise StudyError(f"{path}: damaged: row {number} is incomplete; {AGAIN}")
         for column in (*texts, *counts, *always, *numbers):
             if not _fits(row.get(column, ""), column in counts, column in texts):
                 raise StudyError(f"{path}: damaged: row {number}, {column} is {row[column][:60]!r}; {AGAIN}")

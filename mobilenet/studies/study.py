@@ -76,7 +76,7 @@ def run_study(
         out = out if out is not None else default_directory(study)
         study = Study.load(study)
     if out is None:
-        raise StudyError("a study that no file holds needs a directory: out")
+        raise StudyError("a study that is not read from a file needs the directory out")
     require_master(master)
     _require_metrics(study)
     store = create(study, out, allow_code, say)
@@ -133,7 +133,7 @@ def compare_study(path: Path) -> list[Finding]:
     store = open_store(path)
     wanted = store.study.compare
     if wanted is None:
-        raise StudyError(f"{path}: the study names nothing to compare; add `compare:` to its file and run it again")
+        raise StudyError(f"{path}: the study has no comparison; add `compare:` to its file and run it again")
     if not (store.tables / "runs.csv").is_file():
         raise StudyError(f"{path}: the study is not finished; run `mobilenet study` again")
     values: dict[tuple[int, str], dict[int, float]] = {}

@@ -120,7 +120,7 @@ def no_number(text: str) -> str:
         as_number(text.replace(",", "."))
     except ValueError:
         return f"{short(text)} is not a number"
-    return f"{short(text)} is not a number; write it with a point"
+    return f"{short(text)} is not a number; use a decimal point"
 
 
 @contextmanager

@@ -151,7 +151,7 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
             "class Host(BaseHost):",
             "class Host(BaseHost):\n    BUFFERS = ('a',)\n    def buffer_sizes(self): return (1, 2)\n",
             (
-                r"gossip.py: ValueError: buffer_sizes\(\) gives \(1, 2\), expected a tuple of whole numbers, one for"
+                r"gossip.py: ValueError: buffer_sizes\(\) returned \(1, 2\), expected a tuple of whole numbers, one for"
                 r" each of BUFFERS"
             ),
         ),

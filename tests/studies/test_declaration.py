@@ -119,7 +119,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
             "{hosts.count: 5, duration_s: 20,",
             "factors.load: hosts.count is set by factors.hosts.count as well",
         ),
-        ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the study's own seed"),
+        ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the seed of the study"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, old: str, new: str, expected: str) -> None:

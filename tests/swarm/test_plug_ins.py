@@ -208,7 +208,7 @@ def test_the_command_asks_before_it_runs_code_and_says_what_is_wrong(tmp_path: P
     code, said = call("--protocol", RING, "--allow-code")
     assert code == 0 and "2 valid" in said
     code, said = call("--protocol", RING, "--allow-code", "--mac", "dcf")
-    assert code == 2 and "runs among processes, which have no radio" in said
+    assert code == 2 and "is a broadcast among processes, which have no radio" in said
     code, said = call("--protocol", RING.replace(":Ring", ":Hop"), "--allow-code")
     assert code == 2 and "ring.py:Hop is not a protocol" in said
 

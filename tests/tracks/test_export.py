@@ -174,13 +174,13 @@ def test_without_an_origin(tmp_path: Path) -> None:
     for words, said in (
         ((), "expected one of --csv, --geojson, --kepler and --shiviz"),
         (("--csv", "--kepler"), "expected one of"),
-        (("--csv", "-o", "run"), "run: exists already"),
+        (("--csv", "-o", "run"), "run: already exists"),
         (("--shiviz", "-o", "a.xml"), "a.xml: expected a name that ends in .log or .txt"),
         (("--kepler", "--origin", "5,95"), "--origin '5,95': expected LON,LAT"),
     ):
         assert one_line(mobilenet("export", "run", *words, place=tmp_path), 2).startswith(said)
     assert one_line(mobilenet("export", ".", "--csv", place=tmp_path), 2).startswith(
-        ".: neither a run directory nor that of a study"
+        ".: neither a run directory nor a study directory"
     )
     done = mobilenet("export", "run", "--csv", place=tmp_path)
     assert (
@@ -198,10 +198,10 @@ def test_runs_with_little_in_them(tmp_path: Path) -> None:
     assert mobilenet("export", "none", "--csv", place=tmp_path).returncode == 0
     assert (
         one_line(mobilenet("export", "none", "--kepler", "--origin", "1,1", place=tmp_path), 2)
-        == "none: no trip to play: no hosts"
+        == "none: no tracks to show: no hosts"
     )
     assert one_line(mobilenet("export", "short", "--kepler", "--origin", "1,1", place=tmp_path), 2).startswith(
-        "short: no trip to play: every track has only one position"
+        "short: no tracks to show: every track has only one position"
     )
     assert not list(tmp_path.glob("*/kepler*"))
 
@@ -218,7 +218,7 @@ def test_one_position_is_no_trip(run: Path, tmp_path: Path) -> None:
         (("--from-s", "inf"), "--from-s inf: expected a finite number of seconds"),
         (("--to-s", "inf"), "--to-s inf: expected a finite number of seconds"),
         (("--from-s", "1e300"), "--from-s 1e+300: after the end of the run at "),
-        (("--from-s", "20", "--to-s", "10"), "--from-s 20 is after --to-s 10: no time lies between"),
+        (("--from-s", "20", "--to-s", "10"), "--from-s 20 is after --to-s 10"),
     ],
 )  # fmt: skip
 def test_slices_that_are_none(run: Path, words: tuple[str, ...], said: str, tmp_path: Path) -> None:

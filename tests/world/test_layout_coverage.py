@@ -54,7 +54,7 @@ def test_sites_from_a_file(tmp_path: Path) -> None:
         ("x,y\nnan,1\n", "a.csv:2:1: x: 'nan' is not a finite number"),
         ("x,y\n1e9,1\n", "a.csv:2:1: x: "),
         ('x,y\n"1,1\n', "a.csv:2: "),
-        ("x,y\n\ud83d,1\n", "a.csv:2:1: not text in UTF-8"),
+        ("x,y\n\ud83d,1\n", "a.csv:2:1: not UTF-8 text"),
     ],
 )
 def test_broken_sites(tmp_path: Path, text: str, expected: str) -> None:
