@@ -187,7 +187,7 @@ def run(
     it is a new directory under `runs/`; `progress(simulated_s, duration_s)` is called about once per simulated second;
     `allow_code`: a scenario with plug-ins may run their code; `keep_early_end`: what was recorded until a plug-in's
     error is kept in `out`, marked as such, and the error mentions it; `replace`: a run directory of that name gives way
-    when the new one is whole; `real_time`: for scenarios whose programs talk UDP, and only for them.
+    when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
@@ -265,7 +265,7 @@ def simulate(
 ) -> Outcome:
     """Let a scenario of either kind happen; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
     what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
-    `real_time`: for programs that talk UDP, and only for them.
+    `real_time`: for programs that use UDP, and only for them.
     """
     from mobilenet.simulation.ended_early import moment
     from mobilenet.simulation.mobile import Simulation

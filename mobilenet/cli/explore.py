@@ -126,7 +126,7 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
     if not rows:
         say(f"no {kind} differs")
         return
-    print_table((kind, "the one", "the other"), [(name, show(a), show(b)) for name, a, b in rows])
+    print_table((kind, "first run", "second run"), [(name, show(a), show(b)) for name, a, b in rows])
 
 
 def reference(

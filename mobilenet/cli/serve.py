@@ -1,4 +1,4 @@
-"""Programs that talk UDP, in real time.
+"""Programs that use UDP, in real time.
 
 Source    ours: docs/guide/real-time.md
 """

@@ -1,4 +1,4 @@
-"""The keys of a scenario for programs that talk UDP and run in real time.
+"""The keys of a scenario for programs that use UDP and run in real time.
 
 Model     host A reaches host B at an address of that pair, whatever program runs on it. What programs broadcast and
           deliver is read from lines that they write: two regular expressions select them
@@ -61,7 +61,7 @@ class Lines(Parameters):
 
 
 class Datagrams(Parameters):
-    """Programs that talk UDP, in real time: mobilenet serve."""
+    """Programs that use UDP, in real time: mobilenet serve."""
 
     name: Literal["datagrams"]
     command: CommandLine | None = Field(

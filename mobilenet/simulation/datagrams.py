@@ -1,4 +1,4 @@
-"""Programs that talk UDP as the hosts of a run: their declaration, and the clock that paces them.
+"""Programs that use UDP as the hosts of a run: their declaration, and the clock that paces them.
 
 Model     their stations relay datagrams (protocols/datagram_relay.py). They live in real time. Such a run has to be
           asked for explicitly, so that it does not start by surprise, and no two of its runs are identical

@@ -244,7 +244,7 @@ def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
     with pytest.raises(ScenarioError, match=r"limits\.max_events"):
         while not live.is_over:
             live.step("frame")
-    with pytest.raises(ScenarioError, match="the run was ended by an error"):
+    with pytest.raises(ScenarioError, match="the run ended with an error"):
         live.play()
 
 

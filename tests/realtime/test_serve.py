@@ -1,4 +1,4 @@
-"""Programs that talk UDP live on the emulated network in real time, as real processes with real sockets."""
+"""Programs that use UDP live on the emulated network in real time, as real processes with real sockets."""
 
 import json
 import os
