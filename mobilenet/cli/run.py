@@ -97,7 +97,7 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
     way = "wrote" if parting.said else "received"
     pair = [("nothing more" if text is None else spelled_out(cut(text, 300))) for text in (parting.once, parting.then)]
     fail(
-        f"{parting.node}: two runs differ: line {parting.number} that life {parting.life} of it {way} is"
+        f"{parting.node}: two runs differ in line {parting.number} that its program {way} in life {parting.life}:"
         f" first {pair[0]}, then {pair[1]}; expected a program that depends only on its input",
         Exit.BAD_INPUT,
     )

@@ -71,8 +71,8 @@ def _say_addresses(protocol: Any) -> None:
         return
     where = "the port that it sends from" if protocol.own_port is None else f"port {protocol.own_port}"
     say(
-        f"Start your programs now: host A reaches host B at {network}.A.B, port {protocol.port}, over UDP, and is"
-        f" itself at {network}.A.A, {where}. Host 0 reaches host 1 at {network}.0.1:{protocol.port}"
+        f"Start your programs now: host A sends to host B at {network}.A.B, port {protocol.port}, over UDP, and"
+        f" receives at {network}.A.A, {where}. Host 0 sends to host 1 at {network}.0.1:{protocol.port}"
     )
 
 

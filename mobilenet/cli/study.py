@@ -298,8 +298,8 @@ def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
         cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
         say(
-            f"{name} {sum(count)} runs: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB of disk; with {cores} of them"
-            f" some {cpu_s / cores + spark_s:.0f} s, of which Spark itself takes {spark_s:.0f} s"
+            f"{name} {sum(count)} runs: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB of disk; with {cores} cores,"
+            f" about {cpu_s / cores + spark_s:.0f} s, of which Spark itself takes {spark_s:.0f} s"
         )
 
 

@@ -106,7 +106,7 @@ def _require_sense(
     if command is None:
         for option, given in (("--station-command", station_command), ("--promises", promises)):
             if given is not None:
-                fail(f"{option}: applies only to programs; expected --command as well", Exit.BAD_INPUT)
+                fail(f"{option}: applies only to programs; specify --command as well", Exit.BAD_INPUT)
     _require_a_protocol(protocol, allow_code)
     if backbone is not None and protocol != DEFAULT:
         other = protocol if command is None else "a program"

@@ -60,7 +60,8 @@ class Source:
     def require_origin(self) -> Origin:
         if self.origin is None:
             raise NoOrigin(
-                f"{self.folder}: the place of this run on Earth is unknown; expected --origin LON,LAT, the place of (0,"
+                f"{self.folder}: the position of this run on Earth is unknown; expected --origin LON,LAT,"
+                " the position of (0,"
                 " 0), or origin: {lon, lat} in its scenario"
             )
         return self.origin

@@ -54,7 +54,7 @@ def read(text: str, file: str) -> Shapes:
     constants: list[_Constant] = []
     top = _parsed(text, file, constants)
     if not isinstance(top, dict) or not isinstance(top.get("type"), str):
-        raise ScenarioError(f'{file}: not GeoJSON; expected an object with a type, as {{"type": ...}}')
+        raise ScenarioError(f'{file}: not GeoJSON; expected an object with a type, such as {{"type": ...}}')
     lonlat = _says_lonlat(top, file)
     shapes = Shapes(file, is_on_earth="crs" not in top or top["crs"] is not None)
     features = list(_features(top, file))

@@ -89,8 +89,8 @@ def _whole(host: int, text: bytes | None, line: bytes) -> int:
     if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
         what = "nothing" if text is None else _shown(text)
         raise ProgramError(
-            f"h{host}: its line {_shown(line)}: protocol.lines finds {what} there,"
-            f" expected a whole number of at most {LONGEST_NUMBER} digits"
+            f"h{host}: its line {_shown(line)}: protocol.lines found {what}, expected a whole number of at most"
+            f" {LONGEST_NUMBER} digits"
         )
     return int(text)
 

@@ -118,7 +118,7 @@ class Datagrams(Parameters):
         if self.logs is not None and "{me}" not in self.logs:
             raise ValueError("logs: expected {me}, which is replaced by the host's number")
         if self.logs is not None and max(len(name.encode()) for name in self.logs.split("/")) > LONGEST_NAME_BYTES:
-            raise ValueError(f"logs: expected names of at most {LONGEST_NAME_BYTES} bytes in it")
+            raise ValueError(f"logs: expected a path whose names have at most {LONGEST_NAME_BYTES} bytes")
         if self.own_port == self.port:
             raise ValueError(f"own_port: {self.port} is where the network listens, expected another one")
         return self

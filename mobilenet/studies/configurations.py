@@ -153,7 +153,7 @@ def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
             raise study.problem(("factors", factor), f"level {twice[:60]} twice")
         for key in dict.fromkeys(o.partition("=")[0] for level in levels for o in _overrides(study, factor, level)):
             if key in by:
-                raise study.problem(("factors", factor), f"{key} is set by {'.'.join(by[key])} as well")
+                raise study.problem(("factors", factor), f"{key} is also set by {'.'.join(by[key])}")
             by[key] = ("factors", factor)
     if "seed" in by:
         raise study.problem(by["seed"], "runs take their seeds from the seed of the study; change that seed")

@@ -172,7 +172,7 @@ class Study(Parameters):
                 raise ValueError(f"compare: {self.compare.factor} has only one level")
         both = sorted(self.factors.keys() & self.set.keys())
         if both:
-            raise ValueError(f"set: {both[0]} is a factor as well")
+            raise ValueError(f"set: {both[0]} is also a factor")
         return self
 
     @classmethod

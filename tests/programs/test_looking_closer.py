@@ -29,7 +29,7 @@ def test_a_clock_is_found_out(tmp_path: Path) -> None:
     code = """print('{"do":"log","text":"%d"}' % time.time_ns()) if e['ev'] == 'broadcast' else 0"""
     status, said = command("run", answering(tmp_path, code), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert status == 2
-    assert "two runs differ: line " in said and '{"do":"log","text":"' in said
+    assert "two runs differ in line " in said and '{"do":"log","text":"' in said
 
 
 def test_who_depends_on_nothing_else_is_the_same_twice(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
     (tmp_path / "log0.txt").write_text("sent 99\n")  # of an earlier run
     with subprocess.Popen(serve(path), stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
-        assert f"Host 0 reaches host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
+        assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
         one, other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
         with one, other:
             other.settimeout(0.05)
@@ -465,7 +465,7 @@ WRONG = {
     "protocol.network=127.300.0.0/16": "is not one of 127.1.0.0/16 to 127.254.0.0/16",
     r'protocol.command=["a\0b"]': "protocol.command.0: expected text without NUL characters",
     'protocol.command=["", a]': r"^[^\n]*protocol.command.0: string should have at least 1 character[^\n]*$",
-    f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected names of at most 200 bytes in it",
+    f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected a path whose names have at most 200 bytes",
     "protocol.port=80": "protocol.port",
     "protocol.logs=log.txt": "expected {me} in it",
     "workload={interval_s: 1}": "the programs decide when they broadcast: expected none",

@@ -214,8 +214,8 @@ def test_processes_have_no_mac(protocol: str) -> None:
 
 
 TOGETHER = {
-    "--station-command x": "--station-command: applies only to programs; expected --command as well",
-    "--promises fifo": "--promises: applies only to programs; expected --command as well",
+    "--station-command x": "--station-command: applies only to programs; specify --command as well",
+    "--promises fifo": "--promises: applies only to programs; specify --command as well",
     "--command x --protocol causal": "--protocol causal: specify either --protocol or --command, not both",
     "--command x --backbone tree": "--backbone tree: applies only to mobile_causal, not to a program",
 }

@@ -165,7 +165,7 @@ def test_without_an_origin(tmp_path: Path) -> None:
     with pytest.raises(NoOrigin, match=r"expected --origin LON,LAT"):
         write_geojson(source(tmp_path / "run"), tmp_path / "a.geojson")
     assert one_line(mobilenet("export", "run", "--geojson", place=tmp_path), 2).startswith(
-        "run: the place of this run on Earth is unknown; expected --origin"
+        "run: the position of this run on Earth is unknown; expected --origin"
     )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run"] and not (tmp_path / "run" / "geojson.geojson").exists()
     done = mobilenet("export", "run", "--geojson", "--origin", "-30,45", "-o", "a.geojson", place=tmp_path)

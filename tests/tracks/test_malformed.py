@@ -119,7 +119,7 @@ def refused(path: Path) -> str:
         (f"t,id,x,y\n1,{'a' * 1001},1,2\n", "f:2:2: a field of more than 1000 characters"),
         ("t,id,x,y,x_m\n1,a,1,2,3\n", "f:1:5: 'x_m' means the same as column 3, 'x'"),
         ("t,id,lon,lat\n1,a,10,144.9985", "f:2:4: lat: 144.9985 is not between -90 and 90 degrees"),
-        ("t,id,lon,lat\n1,a,10,20\n2,a,10", "f:3:4: 3 columns where the first line names 4"),
+        ("t,id,lon,lat\n1,a,10,20\n2,a,10", "f:3:4: 3 columns, but the first line names 4"),
         ("t;id;x;y\n1;a;1,5;2", "f:2:3: x: '1,5' is not a number; use a decimal point"),
         (
             "t,id,x,y\n2024-05-01T08:00:00Z,a,1,2\n1,a,1,2",
