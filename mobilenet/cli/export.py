@@ -122,7 +122,7 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
     left = [] if epoch_s is None else without_trip(opened)
     if left:
         say(
-            f"{counted(len(left), 'track')} with only one position left out: "
+            f"{counted(len(left), 'track')} with only one position left out:"
             f" {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}"
         )
     say(

@@ -120,7 +120,7 @@ class Datagrams(Parameters):
         if self.logs is not None and max(len(name.encode()) for name in self.logs.split("/")) > LONGEST_NAME_BYTES:
             raise ValueError(f"logs: expected a path whose names have at most {LONGEST_NAME_BYTES} bytes")
         if self.own_port == self.port:
-            raise ValueError(f"own_port: {self.port} is where the network listens, expected another one")
+            raise ValueError(f"own_port: the network listens on port {self.port}; expected a different port")
         return self
 
     @property

@@ -96,9 +96,7 @@ class DetectorParameters(Parameters):
         if self.mistakes and self.mode == "perfect":
             raise ValueError("mistakes: a perfect detector makes no mistakes; expected mode: unreliable")
         if any(mistake.by == mistake.about for mistake in self.mistakes):
-            raise ValueError(
-                "mistakes: a process cannot suspect itself; expected a different process in about than in by"
-            )
+            raise ValueError("mistakes: a process cannot suspect itself; expected different processes in by and about")
         return self
 
 

@@ -73,7 +73,7 @@ def _read(path: Path) -> tuple[Rows, list[str]]:
             reader = csv.DictReader(file, strict=True)
             return list(reader), list(reader.fieldnames or ())
     except FileNotFoundError:
-        raise StudyError(f"{path}: missing; the study is not finished, {AGAIN}") from None
+        raise StudyError(f"{path}: missing; the study is not finished; {AGAIN}") from None
     except OSError as error:
         raise StudyError(f"{path}: cannot be read: {error.strerror}; {AGAIN}") from None
     except (UnicodeDecodeError, csv.Error) as error:

@@ -87,4 +87,4 @@ class Xml:
         self.open.pop()
 
     def _refuse_doctype(self, name: str, *rest: Any) -> None:
-        raise self.error("a document type (<!DOCTYPE>), which could make it grow without limit; remove it")
+        raise self.error("a document type (<!DOCTYPE>), which could make the content grow without limit; remove it")

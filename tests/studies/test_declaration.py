@@ -117,7 +117,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         (
             "{duration_s: 20,",
             "{hosts.count: 5, duration_s: 20,",
-            "factors.load: hosts.count is set by factors.hosts.count as well",
+            "factors.load: hosts.count is also set by factors.hosts.count",
         ),
         ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the seed of the study"),
     ],

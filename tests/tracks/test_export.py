@@ -156,7 +156,7 @@ def test_named_like_files_of_a_run(tmp_path: Path) -> None:
 def test_too_much_for_a_browser(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mobilenet.export.shiviz.MOST_EVENTS", 100)
     opened = api.Run(run)
-    with pytest.raises(ScenarioError, match="expected a slice: --from-s and --to-s"):
+    with pytest.raises(ScenarioError, match="select a slice with --from-s and --to-s"):
         write_shiviz(opened.messages, opened.events, tmp_path / "a.log")
 
 

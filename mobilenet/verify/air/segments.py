@@ -115,7 +115,7 @@ class _Segments:
             yield self._say(at, f"{self._hops.table['kind'][self._rows[at]]} with {detail}, which it never has")
         sizes = tcp.HEADER_BYTES + self.length + np.where(syn, tcp.MSS_OPTION_BYTES, 0)
         if (at := first(sizes != self._hops.size_bytes[self._rows])) is not None:
-            yield self._say(at, f"its bytes and headers add up to {sizes[at]}, but its size is another")
+            yield self._say(at, f"its bytes and headers add up to {sizes[at]}, but its size is different")
 
     def port_problems(self) -> Iterator[str]:
         """Check that the other end has sent its port, which only this connection has."""
