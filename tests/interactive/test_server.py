@@ -326,7 +326,7 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
     [
         ("garbage", "not JSON"),
         ("[1, 2]", "expected an object"),
-        ('{"command": "explode"}', "command: 'explode', expected one of play, speed, pause"),
+        ('{"command": "explode"}', "command: got 'explode', expected one of play, speed, pause"),
         ('{"command": "play", "speed": 0}', "speed"),
         ('{"command": "play", "speed": "fast"}', "speed"),
         ('{"command": "play", "speed": NaN}', "speed"),

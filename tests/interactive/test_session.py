@@ -160,7 +160,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_nothing_happens(
 @pytest.mark.long
 def test_nothing_can_be_done_when_the_active_part_is_over(live: LiveSession) -> None:
     live.play()
-    with pytest.raises(ScenarioError, match="the active part is over at 30 s"):
+    with pytest.raises(ScenarioError, match="the active part, which ended at 30 s"):
         live.do("crash", host="h1")
     live.rewind(29)
     live.do("crash", host="h1")

@@ -467,8 +467,8 @@ WRONG = {
     'protocol.command=["", a]': r"^[^\n]*protocol.command.0: string should have at least 1 character[^\n]*$",
     f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected a path whose names have at most 200 bytes",
     "protocol.port=80": "protocol.port",
-    "protocol.logs=log.txt": "expected {me} in it",
-    "workload={interval_s: 1}": "the programs decide when they broadcast: expected none",
+    "protocol.logs=log.txt": "expected {me}",
+    "workload={interval_s: 1}": "the programs decide when they broadcast; expected none",
     "hosts.count=300": "300 with datagrams, expected at most 256",
 }
 

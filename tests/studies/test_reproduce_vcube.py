@@ -26,9 +26,9 @@ JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
         (["bundling", "--processes", "8", "--out", __file__], "cannot be written: File exists"),
         (["reliable", "--processes", "12"], "runs on a full hypercube"),
         (["causal", "--master", "local[2]"], "--master has no effect on causal"),
-        (["mobile", "--max-n", "16"], "--max-n counts processes"),
-        (["mobile", "--processes", "16"], "--processes counts processes"),
-        (["causal", "--max-n", "16", "--processes", "16"], "expected one of the two"),
+        (["mobile", "--max-n", "16"], "--max-n sets the number of processes"),
+        (["mobile", "--processes", "16"], "--processes sets the number of processes"),
+        (["causal", "--max-n", "16", "--processes", "16"], "specify only one of the two"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(

@@ -46,12 +46,12 @@ def _fewer_rows(copy: Copy) -> str:
 
 def _counter(copy: Copy) -> str:
     copy.counters["radio"]["queue_drops"] += 1
-    return "counters.json: radio: queue_drops: 1, the repeat has 0"
+    return "counters.json: radio: queue_drops: 1, but the repeat has 0"
 
 
 def _fact(copy: Copy) -> str:
     copy.manifest["skipped_tracks"] = 3
-    return "manifest.json: skipped_tracks: 3, the repeat has 0"
+    return "manifest.json: skipped_tracks: 3, but the repeat has 0"
 
 
 @pytest.mark.parametrize("edit", [_late, _fewer_rows, _counter, _fact])

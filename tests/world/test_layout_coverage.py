@@ -46,7 +46,7 @@ def test_sites_from_a_file(tmp_path: Path) -> None:
     "text, expected",
     [
         ("", "a.csv:1: empty"),
-        ("x,y\n", "a.csv: no station"),
+        ("x,y\n", "a.csv: contains no stations"),
         ("x,z\n1,2\n", "a.csv:1: no column 'y_m'"),
         ("x,x_m,y\n1,2,3\n", "a.csv:1:2: 'x_m' means the same as column 1, 'x'"),
         ("x,y\n1,2\n3\n", "a.csv:3:2: 1 columns, but the first line names 2"),
