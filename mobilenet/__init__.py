@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 if sys.platform == "win32":
-    print("mobilenet runs on Linux and macOS; on Windows use it within WSL", file=sys.stderr)
+    print("mobilenet runs on Linux and macOS; on Windows, use it in WSL", file=sys.stderr)
     raise SystemExit(2)
 
 from mobilenet.engine import native

@@ -202,7 +202,7 @@ def run(
     it is a new directory under `runs/`; `progress(simulated_s, duration_s)` is called about once per simulated second;
     `allow_code`: a scenario with plug-ins may run their code; `keep_early_end`: what was recorded until a plug-in's
     error is kept in `out`, marked as such, and the error mentions it; `replace`: a run directory of that name gives way
-    when the new one is whole; `real_time`: for scenarios whose programs talk UDP, and only for them.
+    when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
@@ -241,7 +241,7 @@ def _run(
         wall_s = time.perf_counter() - started
         keep(partial, outcome.scenario, outcome, wall_s, command_of(directory.name, loaded), own, ended_by)
     if ended_by is not None:
-        told = f"{ended_by}; the run until then is in {quoted(directory)}, marked as ended early"
+        told = f"{ended_by}; the run up to that point is in {quoted(directory)}, marked as ended early"
         kept = PluginError(told, ended_by.is_input)
         kept.directory = directory
         raise kept from ended_by.__cause__
@@ -281,7 +281,7 @@ def simulate(
 ) -> Outcome:
     """Let a scenario of either kind happen; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
     what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
-    `real_time`: for programs that talk UDP, and only for them.
+    `real_time`: for programs that use UDP, and only for them.
     """
     from mobilenet.simulation.ended_early import moment
     from mobilenet.simulation.mobile import Simulation

@@ -33,7 +33,7 @@ def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetr
     found: list[OwnMetric] = []
     for i, reference in enumerate(scenario.metrics):
         if reference.rpartition(":")[2] in (metric.name for metric in found):
-            raise ScenarioError(f"metrics.{i}: {reference}: another metric has this name, expected different ones")
+            raise ScenarioError(f"metrics.{i}: {reference}: another metric has the same name; expected different names")
         try:
             function = named(f"metrics.{i}", reference, scenario.folder, allow_code)
             found.append(own_metric(function, reference, scenario.folder))

@@ -90,7 +90,7 @@ class Within:
         if not self.least <= low <= high <= self.most:
             raise ValueError(f"expected {self.least:g} <= {self.ends[0]} <= {self.ends[1]} <= {self.most:.15g}")
         if self.times is not None and high > self.times * low:
-            raise ValueError(f"a range of more than 1 to {self.times:g}")
+            raise ValueError(f"expected a highest value of at most {self.times:g} times the lowest")
         return value
 
     def __str__(self) -> str:

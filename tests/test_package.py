@@ -170,4 +170,4 @@ def test_wheels_are_configured_for_each_python_that_is_supported() -> None:
 def test_windows_is_refused_in_one_line() -> None:
     code = "import sys; sys.platform = 'win32'; import mobilenet"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (2, "mobilenet runs on Linux and macOS; on Windows use it within WSL\n")
+    assert (done.returncode, done.stderr) == (2, "mobilenet runs on Linux and macOS; on Windows, use it in WSL\n")

@@ -39,7 +39,7 @@ def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[P
         os.replace(partial, target)
     except OSError as error:
         if begun:
-            raise RecordError(f"{target}: could not be written whole: {error.strerror}") from error
+            raise RecordError(f"{target}: could not be written completely: {error.strerror}") from error
         raise RecordError(f"{target}: cannot be written: {error.strerror}", is_input=True) from None
     finally:
         with suppress(OSError):
@@ -57,7 +57,7 @@ def in_place_of(target: Path) -> Iterator[Path]:
         yield partial
         os.replace(partial, target)
     except OSError as error:
-        raise RecordError(f"{target}: could not be written whole: {error.strerror}") from error
+        raise RecordError(f"{target}: could not be written completely: {error.strerror}") from error
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -94,7 +94,7 @@ def together(folder: Path) -> Iterator[Path]:
     except OSError as error:
         if place is None or not place.is_dir():
             raise RecordError(f"{folder}: cannot be made: {error.strerror}", is_input=True) from None
-        raise RecordError(f"{folder}: could not be written whole: {error.strerror}") from error
+        raise RecordError(f"{folder}: could not be written completely: {error.strerror}") from error
     finally:
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)

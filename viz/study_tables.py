@@ -148,7 +148,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
         return None
 
     def damaged(what: str) -> StudyError:
-        return StudyError(f"{path}: damaged: {what}; `mobilenet compare` makes it again")
+        return StudyError(f"{path}: damaged: {what}; `mobilenet compare` recreates it")
 
     try:
         value = json.loads(path.read_text(encoding="utf-8"))

@@ -151,9 +151,7 @@ def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:
     )
     if not len(speeds):
         axes.set(ylim=(0, 100))
-        axes.text(
-            0.5, 0.5, "no host is there for two samples in a row", transform=axes.transAxes, ha="center", color=QUIET
-        )
+        axes.text(0.5, 0.5, "no host has two consecutive samples", transform=axes.transAxes, ha="center", color=QUIET)
 
 
 def _presence(axes: Any, inspection: Any) -> None:

@@ -80,7 +80,7 @@ class Group(TyperGroup):
         gc.set_threshold(*SELDOM)
         try:
             if not _has_memory():  # before any command imports numpy
-                least = f"expected {LEAST_BYTES // 1_000_000} MB more than there are, see ulimit -v"
+                least = f"{LEAST_BYTES // 1_000_000} MB more needed, see ulimit -v"
                 fail(f"{NO_MEMORY} ({least})", Exit.UNFINISHED)
             code = super().main(*args, **(extra | {"standalone_mode": False}))
         except typer.Exit as ended:
@@ -189,7 +189,7 @@ def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
     if place is None or error.errno not in NO_FILE:
         return None
     inside = any(directory.absolute() in place.absolute().parents for directory in reads)
-    return f"{place}: {error.strerror}; {place.name} is damaged, or in the way" if inside else None
+    return f"{place}: {error.strerror}; {place.name} is damaged or not accessible" if inside else None
 
 
 def was_stopped() -> bool:

@@ -64,7 +64,7 @@ def exhaust(
             name = reports[outcomes.index("stopped")].case.name
             say(f"Next: mobilenet exhaust {name} --minutes {2 * minutes:g} --gib {gib:g}")
             raise typer.Exit(Exit.UNKNOWN)
-        say("Next: mobilenet swarm --count 200, for networks too large to be exhausted")
+        say("Next: mobilenet swarm --count 200, for networks too large to search exhaustively")
 
 
 def _so_far(progress: Progress) -> str:

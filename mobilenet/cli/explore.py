@@ -58,7 +58,7 @@ def spacetime(
         from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 
         manifest = read_manifest(run)
-        kind_of(manifest).require_hosts(run, "space-time diagrams are of runs with hosts and stations")
+        kind_of(manifest).require_hosts(run, "only runs with hosts and stations have space-time diagrams")
         events = pd.DataFrame(read_events(run))
         end_ns = round(manifest["simulated_s"] * 1e9)
         if around is None:
@@ -76,7 +76,7 @@ def spacetime(
         if replayed:
             say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
         if not arrows:
-            say(f"{window.host} sends and receives nothing then; --margin-s 1 shows more of what is around it")
+            say(f"{window.host} sends and receives nothing in this period; --margin-s 1 shows a longer period")
         say(f"{window.title}: {counted(len(arrows), 'message')}. Next: open {quoted(target)}")
 
 
@@ -101,7 +101,7 @@ def diff(
             for event in found.before:
                 say(f"    both     {_event(event)}")
             for path, parting in zip((one, other), found.events, strict=True):
-                say(f"    {path}  {'has no more' if parting is None else _event(parting)}")
+                say(f"    {path}  {'has no more events' if parting is None else _event(parting)}")
         _print_apart("metric", found.metrics, shown)
         _print_apart("verdict", found.verdicts, _or_dash)
         parted = [event for event in found.events if event is not None and event["node"].startswith("h")]
@@ -126,7 +126,7 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
     if not rows:
         say(f"no {kind} differs")
         return
-    print_table((kind, "the one", "the other"), [(name, show(a), show(b)) for name, a, b in rows])
+    print_table((kind, "first run", "second run"), [(name, show(a), show(b)) for name, a, b in rows])
 
 
 def reference(

@@ -122,7 +122,7 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
     left = [] if epoch_s is None else without_trip(opened)
     if left:
         say(
-            f"{counted(len(left), 'track')} with one position left out:"
+            f"{counted(len(left), 'track')} with only one position left out:"
             f" {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}"
         )
     say(
@@ -161,4 +161,4 @@ def _check_slice(from_s: float, to_s: float | None, ends_s: float | None) -> Non
         if ends_s is not None and value > ends_s:
             fail(f"{option} {value:g}: after the end of the run at {ends_s:g} s", Exit.BAD_INPUT)
     if to_s is not None and from_s > to_s:
-        fail(f"--from-s {from_s:g} is after --to-s {to_s:g}: no time lies between", Exit.BAD_INPUT)
+        fail(f"--from-s {from_s:g} is after --to-s {to_s:g}", Exit.BAD_INPUT)

@@ -340,7 +340,7 @@ def _metrics() -> Iterator[str]:
     )
     groups = (("hosts and stations", MOBILE.values()), ("processes", PROCESSES.values()), ("studies only", OF_STUDIES))
     for title, metrics in groups:
-        yield f"\n### Of {title}\n\n| metric | what it is | unit |\n|---|---|---|\n"
+        yield f"\n### Metrics of {title}\n\n| metric | what it is | unit |\n|---|---|---|\n"
         yield from (f"| `{metric.name}` | {_cell(metric.words)} | {metric.unit} |\n" for metric in metrics)
 
 

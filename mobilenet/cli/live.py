@@ -48,7 +48,7 @@ def live(
         from mobilenet.interactive.session import live as opened
 
         if out is not None and os.path.lexists(out):
-            fail(f"{out}: exists already; name another directory, or remove it", Exit.BAD_INPUT)
+            fail(f"{out}: already exists; name another directory, or remove it", Exit.BAD_INPUT)
         pace = _speed(speed)
         session = opened(scenario, seed, overrides or [], allow_code)
         require_room(session, out)
@@ -121,10 +121,10 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
                 directory = keep_unfinished(session, None if out is None or out.exists() else out)
             except RecordError as error:
                 done = inline([plain(one) for one in branch.interventions])
-                say(f"the run could not be kept. What was done to it, for a scenario:\ninterventions: {done}")
+                say(f"the run could not be saved. To repeat it, add this line to its scenario:\ninterventions: {done}")
                 fail(str(error), Exit.BAD_INPUT)
             marked = "" if session.is_over else ", marked as ended early"
-            say(f"the run until then, with {count}, is in {quoted(directory)}{marked}")
+            say(f"the run up to that point, with {count}, is in {quoted(directory)}{marked}")
             next_scenario = directory / "scenario.yaml"
         else:
             directory = keep_branch(session, branch)

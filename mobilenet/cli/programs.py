@@ -54,7 +54,7 @@ def replay(
         with progress(quiet, "replaying") as update:
             lines, again = lines_of(run, update, allow_code)
         if again:
-            say("The run had not recorded its lines (record.programs), so it was played again: same fingerprint.")
+            say("The run had not recorded its lines (record.programs), so it was replayed: same fingerprint.")
         found = lines_of_node(lines, node, life, run)
         told = [event for event, _ in exchanges(found)]
         if out is not None:
@@ -62,7 +62,9 @@ def replay(
             return
         protocol: Any = load_scenario(run / "scenario.yaml").protocol
         if not hasattr(protocol, "answer_within_s"):
-            raise RunError(f"{run}: it has lines of programs, but its protocol is not a program in virtual time")
+            raise RunError(
+                f"{run}: the run has recorded lines of programs, but its protocol is not a program in virtual time"
+            )
         words = _found_here(command) if command else _command_of(protocol, node)
         if not allow_code:
             raise ScenarioError(
@@ -79,7 +81,7 @@ def replay(
             for text in texts:
                 say(f"  {title:9} {spelled_out(cut(text, LONGEST))}")
         played = " --allow-code" if again else ""  # it has to be once more
-        say(f"Next: mobilenet replay {quoted(run)} --node {node} --life {life} -o told.jsonl{played}, and a debugger")
+        say(f"Next: mobilenet replay {quoted(run)} --node {node} --life {life} -o told.jsonl{played}, to debug it")
         raise typer.Exit(Exit.VIOLATED)
 
 
@@ -119,14 +121,14 @@ def shrink(
 
         target = out or run.with_name(f"{run.resolve().name}-small")
         if target.exists():
-            fail(f"{target}: exists already; name another directory with --out", Exit.BAD_INPUT)
-        with error_console().status("the run as it was") as status:
+            fail(f"{target}: already exists; name another directory with --out", Exit.BAD_INPUT)
+        with error_console().status("repeating the original run") as status:
             search = Shrinking(run, allow_code, most, lambda summary: status.update(f"smallest so far: {summary}"))
             search.run()
         small = api.run(search.scenario, out=target, overrides=search.to_look_at, allow_code=allow_code)
         tried = counted(search.trials, "run")
         if search.trials >= most:
-            tried += ", the most; --trials allows more"
+            tried += ", the maximum; --trials raises it"
         say(f"{search.violated} is still violated with {search.summary()}; tried: {tried}")
         verdict = small.verdicts[search.violated]
         say(f"{search.violated} {verdict.answer}: {verdict.explanation}")

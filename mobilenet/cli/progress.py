@@ -54,7 +54,7 @@ def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None]
         def update(done_s: float, total_s: float) -> None:
             speed = f"{done_s / (time.perf_counter() - started):.1f} s a second"
             if done_s > total_s:
-                speed = f"and {done_s - total_s:.0f} s of coming to rest"
+                speed = f"and {done_s - total_s:.0f} s of draining"
             bar.update(task, completed=min(done_s, total_s), total=total_s, speed=speed)
 
         yield update
@@ -69,7 +69,7 @@ def _plain_progress(started: float) -> Callable[[float, float], None]:
             last[0] = now
             speed = done_s / (now - started)
             if done_s > total_s:
-                line = f"{total_s:.0f} s simulated, coming to rest for {done_s - total_s:.0f} s more"
+                line = f"{total_s:.0f} s simulated, draining for {done_s - total_s:.0f} s"
             else:
                 left_s = (total_s - done_s) / speed
                 line = f"{done_s:.0f} of {total_s:.0f} s simulated, {speed:.1f} s a second, {left_s:.0f} s left"

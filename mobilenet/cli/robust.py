@@ -50,13 +50,15 @@ def robust(
         from mobilenet.studies.spark import local_master
 
         if master is not None and workers is not None:
-            fail("--workers counts cores of this machine; with --master the master decides", Exit.BAD_INPUT)
+            fail(
+                "--workers sets the number of cores on this machine; with --master, the master decides", Exit.BAD_INPUT
+            )
         chosen = None if radios is None else [name.strip() for name in radios.split(",") if name.strip()]
         plan = robustness.plan(study, chosen, obstacles, allow_code)
         print_table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios])
         if mac := said_of_mac(plan):
             say(mac)
-        say(f"{counted(len(plan.radios), 'radio')}, at least {plan.runs} runs of each")
+        say(f"{counted(len(plan.radios), 'radio')}, at least {plan.runs} runs on each")
         place = out or robustness.default_directory(plan.study, study)
         if dry_run:
             say(f"Next: {_again(study, radios, obstacles, out, allow_code)}")
@@ -87,8 +89,8 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
             draw(plan.factor, plan.study.confidence, found, fresh / f"robust.{suffix}")
     _print_claims(plan, found)
     for line in without_mean(done):
-        say(f"{line}: the backlog at stations and hosts grows to the end: no mean")
-    say(f"{totals(found)}; {quoted(place / 'robust.md')} has the intervals, robust.csv all numbers")
+        say(f"{line}: the backlog at stations and hosts keeps growing, so the mean is undefined")
+    say(f"{totals(found)}; {quoted(place / 'robust.md')} contains the intervals, robust.csv all numbers")
     if failed:
         fail(f"{counted(len(failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if violated:

@@ -88,17 +88,17 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
         if (done.path / "lines.parquet").exists() and len(done.lines):
             parting = first_difference(lines_of(done.path)[0], lines_of(again.path)[0])
         if same and parting is None:
-            say("both runs have the same events, and the same lines of every program")
+            say("both runs have the same events, and every program wrote the same lines")
             return
     if parting is None:
         fail(
-            f"{done.path}: two runs of it differ in their events, although all programs wrote the same lines",
+            f"{done.path}: two runs of the scenario have different events, although all programs wrote the same lines",
             Exit.BAD_INPUT,
         )
     way = "wrote" if parting.said else "received"
     pair = [("nothing more" if text is None else spelled_out(cut(text, 300))) for text in (parting.once, parting.then)]
     fail(
-        f"{parting.node}: two runs differ: line {parting.number} that life {parting.life} of it {way} is"
+        f"{parting.node}: two runs differ in line {parting.number} that its program {way} in life {parting.life}:"
         f" first {pair[0]}, then {pair[1]}; expected a program that depends only on its input",
         Exit.BAD_INPUT,
     )
@@ -170,9 +170,9 @@ def _is_repeated(directory: Path, allow_code: bool) -> bool:
     with progress(False, "repeating") as update:
         found = difference(directory, update, allow_code)
     say(
-        f"a new run of its scenario differs: {found}"
+        f"the repeated run differs: {found}"
         if found
-        else "repeated: every row, counter and fact of the record is the same"
+        else "repeated: the two records are the same in every row, counter and manifest entry"
     )
     return found is None
 

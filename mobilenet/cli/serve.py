@@ -1,4 +1,4 @@
-"""Programs that talk UDP, in real time.
+"""Programs that use UDP, in real time.
 
 Source    ours: docs/guide/real-time.md
 """
@@ -71,8 +71,8 @@ def _say_addresses(protocol: Any) -> None:
         return
     where = "the port that it sends from" if protocol.own_port is None else f"port {protocol.own_port}"
     say(
-        f"Start your programs now: host A reaches host B at {network}.A.B, port {protocol.port}, over UDP, and is"
-        f" itself at {network}.A.A, {where}. Host 0 reaches host 1 at {network}.0.1:{protocol.port}"
+        f"Start your programs now: host A sends to host B at {network}.A.B, port {protocol.port}, over UDP, and"
+        f" receives at {network}.A.A, {where}. Host 0 sends to host 1 at {network}.0.1:{protocol.port}"
     )
 
 
@@ -101,7 +101,11 @@ def _summary(done: Any) -> str:
             if two
             else []
         ),
-        *([f"were refused TCP connections: {', '.join(told['asked_for_tcp'])}"] if told["asked_for_tcp"] else []),
+        *(
+            [f"hosts that were refused TCP connections: {', '.join(told['asked_for_tcp'])}"]
+            if told["asked_for_tcp"]
+            else []
+        ),
         f"verdict: {done.verdict}",
     ]
     return "\n".join(lines)

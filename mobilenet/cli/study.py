@@ -74,7 +74,7 @@ def study(
             return
         if master is not None and workers is not None:
             fail(
-                "--workers counts cores of this machine; with --master the master decides",
+                "--workers sets the number of cores on this machine; with --master, the master decides",
                 Exit.BAD_INPUT,
             )
         out = out or studies.default_directory(declared, study)
@@ -162,14 +162,17 @@ def _require_sense(
 ) -> None:
     if paper is Paper.mobile and (max_n is not None or processes is not None):
         option = "--max-n" if max_n is not None else "--processes"
-        fail(f"{option} counts processes of the papers on VCube; mobile has none", Exit.BAD_INPUT)
+        fail(
+            f"{option} sets the number of processes for the VCube papers; the paper mobile has no processes",
+            Exit.BAD_INPUT,
+        )
     if paper is not Paper.mobile and engineering:
-        fail(f"--engineering is for mobile; {paper.value} has one setting only", Exit.BAD_INPUT)
+        fail(f"--engineering applies only to mobile; {paper.value} has a single setting", Exit.BAD_INPUT)
     if paper is not Paper.mobile and master is not None:
-        what = f"--master does nothing for {paper.value}, which runs on this machine"
+        what = f"--master has no effect on {paper.value}, which runs on this machine"
         fail(f"{what}: expected --workers", Exit.BAD_INPUT)
     if max_n is not None and processes is not None:
-        fail("--max-n and --processes: expected one of the two", Exit.BAD_INPUT)
+        fail("--max-n and --processes: specify only one of the two", Exit.BAD_INPUT)
 
 
 def _reproduce_mobile(folder: Path, master: str | None, workers: int | None, engineering: bool, quiet: bool) -> None:
@@ -181,7 +184,7 @@ def _reproduce_mobile(folder: Path, master: str | None, workers: int | None, eng
     for line in lines:
         verdict = f": {line.verdict}" if line.verdict else ""
         beside = f" ({line.engineering} with the engineering defaults)" if line.engineering else ""
-        say(f"{line.experiment}: {line.quantity}: {line.printed} in print, {line.ours} here{verdict}{beside}")
+        say(f"{line.experiment}: {line.quantity}: {line.printed} published, {line.ours} here{verdict}{beside}")
     _say_totals([line.verdict for line in lines if line.verdict], "judged figure")
 
 
@@ -281,7 +284,10 @@ def _print_study(done: Any) -> None:
     for run in done.violated[:10]:
         say(f"violated: {run}", always=True)
     for configuration in done.unstable:
-        say(f"unstable: {configuration.label}: the backlog at stations and hosts grows to the end: no mean")
+        say(
+            f"unstable: {configuration.label}: the backlog at stations and hosts keeps growing, so the mean is"
+            " undefined"
+        )
     for line in done.doubts:
         say(line)
     if (radio := radio_of_study(done.store.path)) is not None:

@@ -83,7 +83,7 @@ def swarm(
     with reporting():
         if command is not None:
             if protocol != DEFAULT:
-                fail(f"--protocol {protocol}: expected it or --command, and not both", Exit.BAD_INPUT)
+                fail(f"--protocol {protocol}: specify either --protocol or --command, not both", Exit.BAD_INPUT)
             protocol = _programs(command, station_command or command, (promises or Promises.CAUSAL).value)
         _require_sense(command, station_command, promises, backbone, protocol, allow_code)
         _require_radio(seed, protocol, mac, radio)
@@ -106,11 +106,11 @@ def _require_sense(
     if command is None:
         for option, given in (("--station-command", station_command), ("--promises", promises)):
             if given is not None:
-                fail(f"{option}: applies only to programs; expected --command as well", Exit.BAD_INPUT)
+                fail(f"{option}: applies only to programs; specify --command as well", Exit.BAD_INPUT)
     _require_a_protocol(protocol, allow_code)
     if backbone is not None and protocol != DEFAULT:
         other = protocol if command is None else "a program"
-        fail(f"--backbone {backbone.value}: only {DEFAULT} has stations that choose one, not {other}", Exit.BAD_INPUT)
+        fail(f"--backbone {backbone.value}: applies only to {DEFAULT}, not to {other}", Exit.BAD_INPUT)
 
 
 def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | None) -> None:
@@ -118,9 +118,12 @@ def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | Non
 
     for option, value in (("--mac", mac), ("--radio", radio)):
         if value is not None and network_of(seed, protocol) == "processes":
-            fail(f"{option} {value.value}: {protocol} runs among processes, which have no radio", Exit.BAD_INPUT)
+            fail(
+                f"{option} {value.value}: {protocol} is a broadcast among processes, which have no radio",
+                Exit.BAD_INPUT,
+            )
     if mac is Mac.ACKING and radio is Model.SINR:
-        fail("--mac acking: only over --radio unit_disk: sinr knows the rates of 802.11", Exit.BAD_INPUT)
+        fail("--mac acking: works only with --radio unit_disk, because sinr uses the rates of 802.11", Exit.BAD_INPUT)
 
 
 def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[str, Any]) -> NoReturn:
@@ -139,7 +142,7 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
                 say(f"{which} violated:\n{told}")
                 say(f"Repeat: {again(result.seed, 1, **others)} --keep {quoted(keep or Path('runs'))}")
             elif result.answer == ENDED_BY_ERROR:
-                say(f"{which} ended by an error: {told}")
+                say(f"{which} ended with an error: {told}")
                 say(f"Repeat: {again(result.seed, 1, **others)}")
             elif result.answer == "unknown":
                 say(f"{which} unknown: {told.splitlines()[0]}")
@@ -165,7 +168,7 @@ def _programs(command: str, station_command: str, promises: str) -> str:
         except ValueError as error:
             fail(f"{option} {text}: {error}; expected a command line in shell syntax", Exit.BAD_INPUT)
         if not words[role]:
-            fail(f"{option}: is empty; expected a program and its arguments", Exit.BAD_INPUT)
+            fail(f"{option}: empty; expected a program and its arguments", Exit.BAD_INPUT)
     return json.dumps({"command": words, "promises": promises})
 
 

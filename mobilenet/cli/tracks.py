@@ -91,7 +91,7 @@ def inspect_tracks(
 
         _require_known(format, coordinates)
         if scenario is not None and os.path.lexists(scenario):
-            fail(f"{scenario}: exists already; name another file, or remove it", Exit.BAD_INPUT)
+            fail(f"{scenario}: already exists; name another file, or remove it", Exit.BAD_INPUT)
         if radio_of is not None:
             _refuse_beside_a_scenario(stations=stations, range_m=range_m != RANGE_M, scenario=scenario)
         recorded = read_tracks(file, format, coordinates)  # type: ignore[arg-type]
@@ -180,14 +180,14 @@ def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
 
     scenario = load_scenario(file)
     if not isinstance(scenario, Scenario):
-        fail(f"--radio-of: {file} has processes, and no radio; expected a scenario of stations", Exit.BAD_INPUT)
+        fail(f"--radio-of: {file} has processes and no radio; expected a scenario with stations", Exit.BAD_INPUT)
     if origin is not None and scenario.origin is not None:
-        fail(f"--origin and --radio-of: {file} has an origin already; leave --origin out", Exit.BAD_INPUT)
+        fail(f"--origin and --radio-of: {file} already has an origin; leave --origin out", Exit.BAD_INPUT)
     at = scenario.origin if origin is None else parse_origin(origin)
     if recorded.lonlat and at is None:
         fail(
-            f"the stations of {file} are in metres, the tracks in longitude and latitude: give the place of (0, 0) on"
-            " Earth with --origin LON,LAT",
+            f"the stations of {file} are in metres, the tracks in longitude and latitude: specify the position of (0,"
+            " 0) on Earth with --origin LON,LAT",
             Exit.BAD_INPUT,
         )
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
@@ -222,8 +222,8 @@ def _origin(given: str | None, recorded: Any, sites: Any) -> Any:
     if sites is not None and sites.lonlat != recorded.lonlat:
         which = ("stations", "tracks") if sites.lonlat else ("tracks", "stations")
         fail(
-            f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: give the place of (0, 0) on Earth"
-            " with --origin LON,LAT",
+            f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: specify the position of (0, 0)"
+            " on Earth with --origin LON,LAT",
             Exit.BAD_INPUT,
         )
     if sites is not None and sites.lonlat:
@@ -298,12 +298,12 @@ def _of_tracks(found: Any, exchanged: bool) -> list[tuple[str, str]]:
 
 def _of_cells(found: Any, sites: Any) -> list[tuple[str, str]]:
     cells, covered = found.cells, "–"
-    merged = f" ({sites.merged} cells at the same places merged)" if sites is not None and sites.merged else ""
+    merged = f" ({sites.merged} cells at the same positions merged)" if sites is not None and sites.merged else ""
     if found.host_s:
         out_of_reach = f"{cells.uncovered_host_s / 3600:.3g} h out of reach"
         covered = f"{100 * cells.covered_share:.1f} % of the hosts' time; {out_of_reach}"
     return [
-        ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them without a host all the time"),
+        ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them never used by a host"),
         ("covered", covered),
         ("served by", cells.rule),
         ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),
@@ -329,7 +329,7 @@ def _write_scenario(
     from mobilenet.scenario.starter import LONGEST_S, starter
 
     if os.path.lexists(target):
-        fail(f"{target}: exists already; name another file, or remove it", Exit.BAD_INPUT)
+        fail(f"{target}: already exists; name another file, or remove it", Exit.BAD_INPUT)
     folder = target.parent.resolve()
     tracks: dict[str, Any] = {
         "file": os.path.relpath(file.resolve(), folder),
@@ -353,5 +353,5 @@ def _write_scenario(
     if found.gaps:
         say(
             f"Its hosts go straight through {counted(len(found.gaps), 'gap')} (max_gap_s {tracks['max_gap_s']:g}),"
-            " which the table and picture leave out: a run has more host time and may have more handoffs"
+            " which the table and the picture leave out, so a run has more host time and may have more handoffs"
         )

@@ -163,14 +163,14 @@ class Network:
         found = self.packets(kind, sender, receiver)
         if not found:
             raise ValueError(
-                f"no {kind or 'packet'} from {sender or 'anybody'} to {receiver or 'anybody'} is in the air"
+                f"no {kind or 'packet'} from {sender or 'any sender'} to {receiver or 'any receiver'} is in transit"
             )
         return found[0]
 
     def deliver(self, packet: Packet, keep: bool = False) -> None:
         """It arrives. `keep`: as a copy; it will arrive, or be lost, once more."""
         if packet not in self.air:
-            raise ValueError(f"not in the air: {packet}")
+            raise ValueError(f"not in transit: {packet}")
         if not keep:
             self.lose(packet)
         self._step(packet.receiver, ("receive", int(packet.sender[1:]), packet.message))

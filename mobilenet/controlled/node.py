@@ -96,7 +96,7 @@ class Node:
         if kind == "timer":
             timer = self.port.timers[given[1]]
             if not timer.running:
-                raise ValueError(f"{self.name}: timer {given[1]} is not armed")
+                raise ValueError(f"{self.name}: timer {given[1]} is not running")
             return timer.fire()
         if kind == "cell":
             return protocol.on_cell(given[1])

@@ -91,7 +91,9 @@ class Processes:
 
     def lose(self, packet: Packet) -> None:
         if all(self.protocols[int(name[1:])] is not None for name in (packet.sender, packet.receiver)):
-            raise ValueError(f"neither {packet.sender} nor {packet.receiver} has crashed, so it is not lost: {packet}")
+            raise ValueError(
+                f"neither {packet.sender} nor {packet.receiver} has crashed, so this packet is not lost: {packet}"
+            )
         self._remove(packet)
 
     def _remove(self, packet: Packet) -> None:
@@ -109,7 +111,7 @@ class Processes:
         """A timer of a process, by its place among those the protocol asked for."""
         timer = self._ports[i].timers[number]
         if not timer.running:
-            raise ValueError(f"p{i}: timer {number} is not armed")
+            raise ValueError(f"p{i}: timer {number} is not running")
         self.clock.now = max(self.clock.now, timer.deadline_ns)
         timer.fire()
         self._take(i)

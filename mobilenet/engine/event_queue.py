@@ -135,18 +135,18 @@ class Calendar:
             self.handled += most
             if self.handled > self.max_events:
                 raise Runaway(
-                    f"{self.handled:,} events at {self.now / 1e9:.9g} s, more than {self.max_events:,}; raise it if"
-                    " they are meant"
+                    f"{self.handled:,} events at {self.now / 1e9:.9g} s, more than {self.max_events:,}; raise this"
+                    " limit if they are intended"
                 )
             if self.now == begun_ns:
                 raise Runaway(
-                    f"time stands still at {self.now / 1e9:.9g} s: {LOOK_EVERY:,} events, and the next is at the same"
-                    " instant"
+                    f"time stands still at {self.now / 1e9:.9g} s: {LOOK_EVERY:,} events, and the next one is at the"
+                    " same instant"
                 )
             if self._sequence >= 1 << SEQUENCE_BITS:
                 raise Runaway(
-                    f"more than {1 << SEQUENCE_BITS:,} events were scheduled by {self.now / 1e9:.9g} s: their order can"
-                    " no longer be kept"
+                    f"more than {1 << SEQUENCE_BITS:,} events were scheduled by {self.now / 1e9:.9g} s, so their order"
+                    " can no longer be kept"
                 )
 
     def _open_next_bucket(self) -> bool:

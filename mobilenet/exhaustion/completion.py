@@ -96,7 +96,7 @@ class Run:
                     if timer in local.facts[self.nodes[node]].armed:
                         self.give(node, ("timer", timer))
                         self._flush()
-        raise Violation("delivery", "without any fault from here on it does not come to rest: " + self.why_not())
+        raise Violation("delivery", "it does not come to rest even if no more faults happen: " + self.why_not())
 
     def give(self, node: int, given: Input) -> None:
         self._step(node, self._space.nodes[node].input(given))
@@ -144,7 +144,8 @@ class Run:
                 return f"h{host} " + ("has messages in its buffers" if facts.settled else "waits for an answer")
             if facts.out == history.hosts[host].member:
                 return (
-                    f"h{host} is {'no longer a member' if facts.out else 'not out'}, and its application did not hear"
+                    f"h{host} is {'no longer a member' if facts.out else 'not out'}, but its application was not"
+                    " notified"
                 )
         for station in range(space.case.stations):
             facts = space.nodes[space.hosts + station].facts[self.nodes[space.hosts + station]]

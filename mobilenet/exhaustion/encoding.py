@@ -5,7 +5,7 @@ Model     the graph of objects is walked and written down as nested tuples, whic
           met again is written as a reference, so cycles end. Clock readings are recognised by their size (EPOCH and
           the years after it) and all written alike: see local.py for why nothing is lost by that
 Units     integer nanoseconds
-Errors    TypeError for an object whose inside cannot be seen (a generator, an open file)
+Errors    TypeError for an object whose contents are not visible (a generator, an open file)
 Source    ours; hashing of states as in Holzmann, The SPIN model checker (2003)
 """
 
@@ -122,7 +122,7 @@ class _Encoder:
         inside: dict[str, Any] | None = getattr(value, "__dict__", None)
         if inside is None and not names:
             if hasattr(value, "__next__") or hasattr(value, "fileno"):
-                raise TypeError(f"the inside of {value!r} cannot be seen, so its states cannot be distinguished")
+                raise TypeError(f"the contents of {value!r} are not visible, so its states cannot be distinguished")
             return (kind.__qualname__,)
         forgotten = self._forget(value)
         fields = [

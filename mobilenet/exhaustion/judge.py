@@ -81,7 +81,7 @@ def _changed(history: History, host: int, standing: Standing) -> History:
 def _broadcast(history: History, host: int, event: tuple[Any, ...]) -> History:
     message = event[1]
     if message.host != host or message in history.messages:
-        raise Violation("creation", f"h{host} broadcasts {name(message)}, which is not a new message of its own")
+        raise Violation("creation", f"h{host} broadcasts {name(message)}, which is not a new message from this host")
     if not history.hosts[host].member:
         raise Violation("membership", f"h{host} broadcasts {name(message)} and is not a member")
     bit = 1 << len(history.messages)
@@ -124,7 +124,7 @@ def _left(history: History, host: int, event: tuple[Any, ...]) -> History:
 
 def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
     """Only a host that a station gave up has gaps, and in these cases none does."""
-    raise Violation("gaps", f"h{host} has a gap, though no station gave it up")
+    raise Violation("gaps", f"h{host} has a gap, although no station gave up on it")
 
 
 def _expired(history: History, host: int, event: tuple[Any, ...]) -> History:

@@ -31,7 +31,7 @@ def is_symmetric(case: Case) -> bool:
 class Mirror:
     def __init__(self, space: Space) -> None:
         if not is_symmetric(space.case):
-            raise ValueError(f"{space.case.name}: its hosts do not have the same part to play")
+            raise ValueError(f"{space.case.name}: its hosts do not have the same role")
         self._space = space
         self._moves = space.moves
         self._locals: list[dict[int, int]] = [{0: 0} for _ in space.nodes]

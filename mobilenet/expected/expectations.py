@@ -221,7 +221,7 @@ class Expected(NamedTuple):
     wired_header_bytes: int | None  # around each message on a link
     switches: Sequence[Switch] = ()  # in order
     wires: Wires | None = None
-    has_datagrams: bool = True  # programs talk UDP
+    has_datagrams: bool = True  # programs use UDP
     radio: Radio | None = None
     least_frame_bytes: int = 0  # of a message on the radio
     queue_frames: int = 0  # that wait in a node's radio at most

@@ -135,7 +135,7 @@ def doubts(scenario: Scenario) -> Iterator[str]:
     if within_s is None:
         yield f"rest is not promised: {because}"
     elif within_s > scenario.drain_s:
-        yield f"rest is promised within {within_s:.4g} s, and drain_s is {scenario.drain_s:g} s"
+        yield f"rest is promised within {within_s:.4g} s, but drain_s is {scenario.drain_s:g} s"
     yield from _silence(scenario)
 
 
@@ -151,14 +151,14 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     members_s = _members_after_s(scenario)
     if members_s >= scenario.duration_s:
         yield (
-            f"hosts may need {members_s:.4g} s to join, and the active part is over after {scenario.duration_s:g} s, so"
-            " it may be that nothing is delivered"
+            f"hosts may need {members_s:.4g} s to join, and the active part ends after {scenario.duration_s:g} s, so"
+            " possibly nothing is delivered"
         )
     attachment, joins_s = scenario.hosts.attachment, joins_after_s(scenario)
     if attachment.error_m > attachment.nearer_m and joins_s > attachment.tick_ms / 1000:
         yield (
-            f"hosts misjudge their place (hosts.attachment.error_m: {attachment.error_m:g}), so they may change cells"
-            f" at each tick, and need {joins_s:.4g} s to join, so possibly nothing is delivered"
+            f"hosts misjudge their position (hosts.attachment.error_m: {attachment.error_m:g}), so they may change"
+            f" cells at each tick, and need {joins_s:.4g} s to join, so possibly nothing is delivered"
         )
     speed_mps: float = getattr(scenario.hosts.mobility, "speed_limit_mps", 0.0)
     if joins_s * speed_mps > cell_m(scenario.wireless):
@@ -178,7 +178,7 @@ def _silence(scenario: Scenario) -> Iterator[str]:
         )
         expected *= _share_joining(scenario, hosts)
     if hosts is not None and expected < FEW_BROADCASTS:
-        yield f"about {expected:.2g} broadcasts are expected from members in all, so possibly none is delivered"
+        yield f"about {expected:.2g} broadcasts are expected from members in total, so possibly none is delivered"
     if scenario.most_loss == 1:
         yield "all receptions are lost (loss: 1), so possibly nothing is delivered"
 

@@ -103,11 +103,14 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
     """Why the verdict may be unknown."""
     promises, within, duration = declared(scenario)["promises"], rest_within(scenario), scenario.duration
     if within is None:
-        yield "rest is not promised: detection may be wrong for ever, or the workload does not end"
+        yield "rest is not promised: the detector may make mistakes forever, or the workload does not end"
     elif within > duration:
-        yield f"rest is promised within {within:.4g} t.u., and duration is {duration:g} t.u."
+        yield f"rest is promised within {within:.4g} t.u., but duration is {duration:g} t.u."
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
-        yield f"{scenario.crashes} processes crash, and deliveries are promised below {promises['below_crashes']}"
+        yield (
+            f"{scenario.crashes} processes crash, but deliveries are promised only for fewer than"
+            f" {promises['below_crashes']}"
+        )
     sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
     if scenario.crashes >= sources or not scenario.estimated_messages():
-        yield "possibly no process broadcasts, and nothing is delivered"
+        yield "possibly no process broadcasts, so nothing is delivered"

@@ -87,11 +87,11 @@ def _objections(scenario: Scenario) -> Iterator[str]:
     if declaration_of(protocol).rests is None:
         yield says_nothing_of_rest(protocol.name)
     if wireless.mac != "dcf":
-        yield f"wireless.mac is {wireless.mac}, which gives up what is not acknowledged"
+        yield f"wireless.mac is {wireless.mac}, which gives up on frames that are not acknowledged"
     if wireless.model == "sinr":
-        yield "wireless.model is sinr: the loss rate between two places has no bound"
+        yield "wireless.model is sinr: the loss rate between two positions has no bound"
     elif wireless.disturbs_unsensed:
-        yield "frames disturb farther than they are sensed (wireless.interference_range_m)"
+        yield "frames interfere at distances at which they are not sensed (wireless.interference_range_m)"
     if loss > MOST_LOSS:
         yield f"the random loss is {loss:g}, more than {MOST_LOSS:g}"
     if any(isinstance(one, Interval) for one in scenario.interventions):
@@ -143,8 +143,8 @@ def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
     queue_frames, at_once = scenario.wireless.queue_frames, _queued_at_once(scenario, hosts)
     if queue_frames < at_once:
         yield (
-            f"wireless.queue_frames is {queue_frames}, and {at_once} segments may come at once, so some"
-            " are dropped again and again"
+            f"wireless.queue_frames is {queue_frames}, but {at_once} segments may arrive at once, so some are dropped"
+            " again and again"
         )
     if (collide := collide_again(scenario)) > MOST_AGAIN:
         yield (
@@ -176,12 +176,12 @@ def _unfit_to_resend(protocol: Any, scenario: Scenario) -> Iterator[str]:
     if protocol.silent_after_s < again_s:
         yield (
             f"silent_after_s is {protocol.silent_after_s:g} s and copies are up to {again_s:g} s apart, so a host that"
-            " was heard may be sent none"
+            " has been heard may not be sent any"
         )
     if protocol.cookie_lifetime_s < asked_s:
         yield (
             f"cookie_lifetime_s is {protocol.cookie_lifetime_s:g} s and a join is repeated after up to {asked_s:g} s,"
-            " so its cookie may be too old each time"
+            " so its cookie may have expired each time"
         )
     if queue_frames < 2 * protocol.mac_backlog:
         yield (

@@ -33,11 +33,13 @@ def write_kepler(source: Source, target: Path, epoch_s: float = EPOCH_S) -> int:
     if len(without_trip(source)) == source.tracks.id.nunique():
         hosts = source.manifest.get("hosts", 0)
         raise RunError(
-            f"{source.folder}: no trip to play: "
+            f"{source.folder}: no tracks to show: "
             + (
                 "no hosts"
                 if not hosts
-                else "every track has only one position; expected a longer run, or record.positions_interval_s smaller"
+                else (
+                    "every track has only one position; expected a longer run, or a smaller record.positions_interval_s"
+                )
             )
         )
     return _write(_trips(source, epoch_s), target)
@@ -102,5 +104,5 @@ def _write(features: Iterator[dict[str, Any]], target: Path) -> int:
                 count += 1
             file.write("\n]}\n")
     except OSError as error:
-        raise RecordError(f"{target}: could not be written whole: {error.strerror}") from error
+        raise RecordError(f"{target}: could not be written completely: {error.strerror}") from error
     return count

@@ -50,7 +50,7 @@ def write_shiviz(
                 file.write(f"{spelled_out(node)} {json.dumps(clock)}\n{spelled_out(text)}\n")
                 count += 1
     except OSError as error:
-        raise RecordError(f"{target}: could not be written whole: {error.strerror}") from error
+        raise RecordError(f"{target}: could not be written completely: {error.strerror}") from error
     return count
 
 
@@ -93,8 +93,8 @@ def happenings(
         found.append(Happening(int(row.time_ns), EVENT, int(row.Index), row.node, " ".join(words)))
     if len(found) > MOST_EVENTS:
         raise ScenarioError(
-            f"{len(found)} events from {from_s:g} s on, more than {MOST_EVENTS}, which no browser draws; expected a"
-            " slice: --from-s and --to-s"
+            f"{len(found)} events from {from_s:g} s on, more than {MOST_EVENTS}, too many for a browser to draw; select"
+            " a slice with --from-s and --to-s"
         )
     return sorted(found, key=lambda happening: happening[:4])
 

@@ -60,7 +60,8 @@ class Source:
     def require_origin(self) -> Origin:
         if self.origin is None:
             raise NoOrigin(
-                f"{self.folder}: the place of this run on Earth is unknown; expected --origin LON,LAT, the place of (0,"
+                f"{self.folder}: the position of this run on Earth is unknown; expected --origin LON,LAT,"
+                " the position of (0,"
                 " 0), or origin: {lon, lat} in its scenario"
             )
         return self.origin
@@ -73,9 +74,9 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
     from mobilenet.scenario import load_scenario
 
     manifest = read_manifest(folder)
-    kind_of(manifest).require_hosts(folder, "it has no places, and its tables can be exported with --csv")
+    kind_of(manifest).require_hosts(folder, "it has no positions; export its tables with --csv")
     if "station_positions_m" not in manifest:
-        raise RunError(f"{folder}: a run without places; its tables can be exported with --csv")
+        raise RunError(f"{folder}: the run has no positions; export its tables with --csv")
     if origin is None:
         try:
             scenario = load_scenario(folder / "scenario.yaml")

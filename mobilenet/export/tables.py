@@ -84,13 +84,15 @@ def _is_number(text: str) -> bool:
 def study_tables(folder: Path, target: Path) -> int:
     """How many files."""
     if not (folder / "study.yaml").is_file():
-        raise RunError(f"{folder}: neither a run directory nor that of a study")
+        raise RunError(f"{folder}: neither a run directory nor a study directory")
     found = {path.name: path for path in sorted((folder / "tables").glob("*.csv"))}
     found |= {name: folder / name for name in ("comparison.csv", "effects.csv") if (folder / name).is_file()}
     if (folder / "runs.csv").is_file():
         found["planned_runs.csv"] = folder / "runs.csv"
     if "runs.csv" not in found:
-        raise RunError(f"{folder}: the study has no tables yet; `mobilenet study` makes them when its runs are done")
+        raise RunError(
+            f"{folder}: the study has no tables yet; `mobilenet study` writes them when its runs are complete"
+        )
     for name, path in found.items():
         _copy(path, target / name)
     about = {

@@ -54,7 +54,7 @@ def seconds(time_ns: int) -> float:
 def instant_ns(what: str, time_s: float) -> int:
     """Parse a time from a command; ScenarioError if it is not one."""
     if not isinstance(time_s, Real) or not 0 <= time_s <= LONGEST_S:
-        raise ScenarioError(f"{what}: {cut(repr(time_s), 40)}, expected seconds from 0 to {LONGEST_S:g}")
+        raise ScenarioError(f"{what}: got {cut(repr(time_s), 40)}, expected seconds from 0 to {LONGEST_S:g}")
     return ns(float(time_s))
 
 
@@ -69,7 +69,7 @@ def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
     """The scenario with these interventions instead of its own, checked as if read from a file."""
     if len(interventions) > MOST:
-        raise ScenarioError(f"there are {MOST} interventions already: no more can be kept in one scenario")
+        raise ScenarioError(f"there are already {MOST} interventions, and a scenario cannot contain more")
     try:
         return scenario.with_nodes({"interventions": Node([_node(one) for one in interventions], HERE)})
     except ScenarioError as error:
@@ -81,7 +81,9 @@ def asked(what: Mapping[str, Any]) -> dict[str, Any]:
     """A requested intervention, before it has a time; ScenarioError for invalid keys."""
     for key in what:
         if key == "at_s":
-            raise ScenarioError("at_s: it takes effect now; leave it out, and go back for an earlier time")
+            raise ScenarioError(
+                "at_s: an intervention takes effect now; leave at_s out, and go back first if you want an earlier time"
+            )
         if not _KEY.fullmatch(key):
             raise ScenarioError(f"{cut(repr(key), 60)}: unknown key, expected those of an intervention")
     return dict(what)

@@ -38,7 +38,7 @@ def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
         if name.startswith("h"):
             found["contexts"] = _contexts(simulation, node.me)
     except Exception as error:
-        found["keeps"] = [["cannot be looked at", cut(f"{type(error).__name__}: {error}", LONGEST)]]
+        found["keeps"] = [["cannot be read", cut(f"{type(error).__name__}: {error}", LONGEST)]]
     return found
 
 

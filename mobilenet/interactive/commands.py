@@ -125,7 +125,7 @@ class Since(_Command):
 Command = Play | SetSpeed | Pause | Hold | Step | Do | Rewind | Switch | Watch | Pace | Message | Save | Effect | Since
 WORDS = {  # what is expected, in our words instead of pydantic's
     "speed": "expected a number from 0.01 to 1000, or max",
-    "name": "expected at most 80 letters, digits, dots, dashes and underscores, a letter or digit first",
+    "name": "expected at most 80 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
 }
 KINDS: dict[str, type[Command]] = {
     get_args(kind.model_fields["command"].annotation)[0]: kind for kind in get_args(Command)
@@ -142,7 +142,7 @@ def parsed(text: str | bytes) -> Command:
         raise ScenarioError('expected an object such as {"command": "pause"}')
     name = value.get("command")
     if not isinstance(name, str) or name not in KINDS:
-        raise ScenarioError(f"command: {cut(repr(name), 60)}, expected one of {', '.join(KINDS)}")
+        raise ScenarioError(f"command: got {cut(repr(name), 60)}, expected one of {', '.join(KINDS)}")
     try:
         return KINDS[name].model_validate(value)
     except ValidationError as error:

@@ -111,7 +111,7 @@ class Desk:
                 if command.node is not None and card(session.simulation, command.node) is None:
                     raise ScenarioError(f"watch: there is no {cut(command.node, 20)} in this run")
                 if listener.place is None:
-                    raise ScenarioError("watch: expected `since` before it")
+                    raise ScenarioError("watch: send `since` first")
                 listener.place = listener.place._replace(watched=command.node, arrow=BEGIN)
                 player.changed()
                 if command.node is not None and command.deliveries:
@@ -138,7 +138,9 @@ class Desk:
     def _do(self, what: dict[str, Any], back_to_s: float | None) -> dict[str, Any]:
         session = self.session
         if back_to_s is not None and ns(back_to_s) > session.now_ns:
-            raise ScenarioError(f"do: back_to_s: {back_to_s:g} s, expected a time until now, {session.now_s:.9g} s")
+            raise ScenarioError(
+                f"do: back_to_s: got {back_to_s:g} s, expected at most the current time, {session.now_s:.9g} s"
+            )
         if back_to_s is not None and back_to_s < session.now_s:
             session.check(what, back_to_s)  # before anything is given up for it
             self._back(lambda: session.rewind(back_to_s), back_to_s)
@@ -161,7 +163,7 @@ class Desk:
 
     def _progress(self, at_s: float, to_s: float) -> None:
         if self.player.is_ending:
-            raise ScenarioError("stopped on the way back")
+            raise ScenarioError("stopped while going back")
         self.busy = {"at_s": at_s, "to_s": to_s}
         if time.monotonic() - self._told_s > BUSY_S:
             self._told_s = time.monotonic()

@@ -47,7 +47,7 @@ def said(one: AnyIntervention) -> str:
         case Drag():
             what = f"drag of {one.host} to {_place(one.to_m)}"
         case Add():
-            what = f"further host at {_place(one.to_m)}"
+            what = f"new host at {_place(one.to_m)}"
         case Loss():
             what = f"random loss of {one.loss:g}"
         case Interval():
@@ -139,15 +139,16 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
         half = (high - low) / 2
         some = f" ({finding['pairs']} worlds)" if finding["pairs"] < worlds else ""
         if low > 0 or high < 0:
-            less = "less" if unit else "fewer"
             size = _amount(abs(finding["difference"]), half, unit)
-            sentences.append(f"{name[0].upper()}{name[1:]} is {size} {'more' if low > 0 else less} with it{some}.")
+            sentences.append(
+                f"{name[0].upper()}{name[1:]} is {'higher' if low > 0 else 'lower'} by {size} with it{some}."
+            )
         else:
             alike.append(f"{name}, {_amount(finding['difference'], half, unit, '+')}{some}")
     if alike:
         sentences.append(f"No measurable difference in {'; in '.join(alike)}.")
     return (
-        f"The {said(one)}, in the {after_s:.3g} s after it, {worlds} worlds with and without it"
+        f"Effect of the {said(one)} in the {after_s:.3g} s after it, from {worlds} worlds with and without it"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
     )
 

@@ -75,7 +75,7 @@ class Jobs:
     def save(self, scenario: Scenario, out: Path | None, prefix: tuple[int, str]) -> Job:
         """`prefix`: how many events the session has, and their fingerprint."""
         if out is not None and (out.exists() or out in self._taken):
-            raise ScenarioError(f"save: {out} exists already; expected another name")
+            raise ScenarioError(f"save: {out} already exists; expected another name")
         target = self._free(out if out is not None else RUNS / f"{self._name}-live-s{scenario.seed}")
         job = self._new("save", f"{quoted(target)}")
         self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix), target)
@@ -87,10 +87,13 @@ class Jobs:
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         shown = [other for other in scenario.interventions if other.at_s < end_s]
         if isinstance(one, Add) and (later := touched_later(shown, one, hosts)):
-            raise ScenarioError(f"effect: {later} was added by that or later, and touched: without it there is none")
+            raise ScenarioError(
+                f"effect: {later} was added by this intervention or later, and a later intervention acts on it, so it"
+                " cannot be left out"
+            )
         about, asked = said(one), (one, shown, worlds)
         if any(job.state == "running" and job.asked == asked for job in self.jobs):
-            raise ScenarioError(f"effect: that of the {about} is in progress already")
+            raise ScenarioError(f"effect: the effect of the {about} is already being estimated")
         job = self._new("effect", about)
         job.asked = asked
         out = self._free(RUNS / f"{self._name}-effect-s{scenario.seed}")
@@ -122,14 +125,14 @@ class Jobs:
         kept = read_coded(target, "events")
         columns = {name: list(kept[name][:rows]) for name in kept}
         if fingerprint(columns) != print_of_session:
-            self._end(job, "failed", f"{quoted(target)} has other events than the session: please report this")
+            self._end(job, "failed", f"{quoted(target)} has different events from the session; please report this")
             return
         verdict = str(read_json(target, "verdict.json")["verdict"])
         own = str(read_manifest(target)["fingerprint"])
         again = f"mobilenet run {quoted(target / 'scenario.yaml')}{' --allow-code' if any(scenario.code()) else ''}"
         self.saved.append(scenario.interventions)
         job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
-        self._end(job, "done", f"kept in {quoted(target)}: {verdict}, fingerprint {own[:12]}; the same again: {again}")
+        self._end(job, "done", f"saved in {quoted(target)}: {verdict}, fingerprint {own[:12]}; to repeat it: {again}")
 
     def _effect(
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
@@ -155,7 +158,7 @@ class Jobs:
             return
         found = differences(out, one, end_s)
         job.result = {"directory": str(out), "differences": found, "confidence": CONFIDENCE}
-        more = f"With what arrived later: mobilenet compare {quoted(out)}"
+        more = f"To include later deliveries: mobilenet compare {quoted(out)}"
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} {more}")
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...]) -> bool:
@@ -195,7 +198,7 @@ class Jobs:
 
     def _new(self, kind: str, about: str) -> Job:
         if sum(job.state == "running" for job in self.jobs) >= MOST_AT_A_TIME:
-            raise ScenarioError(f"{MOST_AT_A_TIME} jobs are in progress: wait for one of them")
+            raise ScenarioError(f"{MOST_AT_A_TIME} jobs are in progress; wait until one of them ends")
         job = Job(len(self.jobs), kind, about, text="begun")
         self.jobs.append(job)
         return job

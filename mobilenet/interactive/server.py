@@ -91,7 +91,8 @@ class Server:
         self._started.wait()
         if self._problem is not None:
             raise LiveError(
-                f"port {self._port}: {os.strerror(self._problem.errno or 0)}; expected another one with --port, or none"
+                f"port {self._port}: {os.strerror(self._problem.errno or 0)}; choose another port with --port, or omit"
+                " --port"
             ) from None
 
     @property
@@ -158,16 +159,16 @@ class Server:
             given = parse_qs(parts.query).get("token", [""])[0]
             origin, host = request.headers.get("Origin"), request.headers.get("Host")
         except (ValueError, LookupError):  # a path that is none, a header twice
-            return _refuse("not a request for a page")
+            return _refuse("not a valid HTTP request")
         if host not in self._own():
-            return _refuse("this is not the address that was asked for")
+            return _refuse("the Host header does not match the address of this server")
         if not secrets.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode()):
-            return _refuse("the token is missing or wrong: open the address that mobilenet live printed")
+            return _refuse("the token is missing or wrong; open the URL that mobilenet live printed")
         if origin is not None and origin not in (f"http://{own}" for own in self._own()):
             return _refuse(f"{origin[:80]} is not this page's origin")
         if parts.path == "/socket":
             if len(self.listeners) >= MOST_LISTENERS:
-                return _refuse(f"{MOST_LISTENERS} pages are open already")
+                return _refuse(f"{MOST_LISTENERS} pages are already open")
             return None
         if parts.path != "/":
             return _response(HTTPStatus.NOT_FOUND, "there is nothing here: the page is at /\n", "text/plain")
@@ -186,7 +187,7 @@ class Server:
                 count += 1
                 if count > MOST_PER_S:
                     if count == MOST_PER_S + 1:
-                        why = f"more than {MOST_PER_S} messages a second: those until the second is over are dropped"
+                        why = f"more than {MOST_PER_S} messages a second: further messages in this second are dropped"
                         await connection.send(json.dumps({"type": "reply", "id": id_of(text), "error": why}))
                     continue
                 await connection.send(json.dumps(await self._answer(listener, text), separators=(",", ":")))

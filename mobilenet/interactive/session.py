@@ -59,10 +59,10 @@ class LiveSession:
         """Stands at 0 s. `allow_code`: the code and the programs of the scenario may run; `name`: of what is kept."""
         if not isinstance(scenario, Scenario):
             raise ScenarioError(
-                "live runs are those of hosts and stations; expected a scenario with `stations:` and `hosts:`"
+                "only runs of hosts and stations can be live; expected a scenario with `stations:` and `hosts:`"
             )
         if isinstance(scenario.protocol, Datagrams):
-            raise ScenarioError("protocol.name: programs that talk UDP live in real time: expected mobilenet serve")
+            raise ScenarioError("protocol.name: programs that use UDP run in real time; use mobilenet serve")
         self.name = name
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))
@@ -152,7 +152,7 @@ class LiveSession:
     def step_for(self, what: str, most_s: float) -> bool:
         """Go on likewise, for a limited time of the wall clock. False: it has not come to that yet."""
         if what not in STEPS:
-            raise ScenarioError(f"step: there is no {what!r}, expected one of {', '.join(STEPS)}")
+            raise ScenarioError(f"step: got {what!r}, expected one of {', '.join(STEPS)}")
         self.require_sound()
         until_s = time.monotonic() + most_s
         self.violation = None
@@ -253,8 +253,8 @@ class LiveSession:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
         if at_ns >= self.simulation.duration_ns:
             raise ScenarioError(
-                f"the active part is over at {self.scenario.duration_s:g} s, and with it interventions; go back"
-                " before that, or set a longer duration_s"
+                f"no interventions are possible after the active part, which ended at {self.scenario.duration_s:g} s;"
+                " go back to an earlier time, or set a longer duration_s"
             )
         known = in_order(self._kept(at_ns) if is_back else self.branch.interventions)
         place = sum(ns(one.at_s) <= at_ns for one in known)
@@ -279,7 +279,9 @@ class LiveSession:
         """
         to_ns = instant_ns("rewind", to_s)
         if to_ns > self.now_ns:
-            raise ScenarioError(f"rewind: {to_s:g} s, expected a time between 0 and now, {self.now_s:g} s")
+            raise ScenarioError(
+                f"rewind: got {to_s:g} s, expected a time between 0 and the current time, {self.now_s:g} s"
+            )
         kept = self._kept(to_ns)
         if len(kept) == len(self.branch.interventions) and to_ns == self.now_ns:
             return
@@ -359,7 +361,7 @@ class LiveSession:
     def require_sound(self) -> None:
         """ScenarioError once a program or a plug-in has failed, until time goes back."""
         if self.error:
-            raise ScenarioError(f"the run was ended by an error: {self.error}; go back before {self.now_s:.9g} s")
+            raise ScenarioError(f"the run ended with an error: {self.error}; go back before {self.now_s:.9g} s")
 
 
 def require_same(live: LiveSession, directory: Path) -> None:
@@ -372,7 +374,7 @@ def require_same(live: LiveSession, directory: Path) -> None:
     differing = [name for name, column in own.items() if list(kept[name][:count]) != column]
     if differing:
         raise ScenarioError(
-            f"{directory}: the run has other events than the session (column {differing[0]}), a bug;"
+            f"{directory}: the events of the run differ from those of the session (column {differing[0]}), a bug;"
             " please report it with the scenario in that directory"
         )
 

@@ -121,9 +121,9 @@ def own_metric(found: Any, reference: str, folder: Path = Path(".")) -> OwnMetri
     name = reference.rpartition(":")[2]
     words, unit = getattr(found, "words", None), getattr(found, "unit", "")
     if not callable(found) or not isinstance(words, str) or not isinstance(unit, str):
-        raise ValueError(f"{reference} is not a metric: expected a function below @metric(words, unit)")
+        raise ValueError(f"{reference} is not a metric; expected a function decorated with @metric(words, unit)")
     if name in MOBILE or name in PROCESSES or name in COLUMNS_OF_STUDIES:
-        raise ValueError(f"{reference}: there is a metric {name} already, expected another name")
+        raise ValueError(f"{reference}: there is already a metric {name}; expected another name")
     return OwnMetric(name, words, unit, found, folder / reference.rpartition(":")[0])
 
 
@@ -147,5 +147,5 @@ def _value(value: Any) -> float | int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"gives {' '.join(repr(value).split())[:80]}, expected a finite number or None")
+        raise ValueError(f"returned {' '.join(repr(value).split())[:80]}, expected a finite number or None")
     return int(value) if isinstance(value, Integral) else float(value)

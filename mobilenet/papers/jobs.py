@@ -98,7 +98,7 @@ def perform_all(
     done = {} if results is None else kept(results)
     missing = [k for k, name in enumerate(names) if name not in done]
     if len(missing) < len(jobs):
-        say(f"{len(jobs) - len(missing)} of {len(jobs)} runs are there: {results}")
+        say(f"{len(jobs) - len(missing)} of {len(jobs)} runs are complete: {results}")
     for count, (k, result) in enumerate(performed(perform, jobs, missing, workers), 1):
         done[names[k]] = result
         if results is not None:

@@ -76,5 +76,5 @@ def count_all(
         done[names[k]] = Result((), {}, {}, "counted", counts._asdict())
         keep(results, names[k], done[names[k]])
     if missing:
-        say(f"{counted(len(missing), 'run')} with an eye on single messages")
+        say(f"{counted(len(missing), 'run')} that record individual messages")
     return {job.key: Counts(**(done[name].watched or {})) for job, name in zip(jobs, names, strict=True)}

@@ -123,6 +123,6 @@ def require(action: Mapping[str, Any], role: Role) -> None:
             if key in action and not kind.fits(action[key]):
                 raise ValueError(f"{key} is {_shown(action[key])}, expected {kind.words}")
     if name == "timer" and ("after_ns" in action) == ("between_ns" in action):
-        raise ValueError("a timer needs one of after_ns and between_ns")
+        raise ValueError("a timer needs either after_ns or between_ns")
     if action.get("payload_bytes", 0) > action.get("bytes", MOST):
         raise ValueError(f"payload_bytes is {action['payload_bytes']}, more than bytes, {action['bytes']}")

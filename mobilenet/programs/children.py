@@ -178,7 +178,7 @@ class Children:
             return self._asked(control, asked, descriptors)
         except OSError:  # gone, or stopped
             self._kill_groups()
-            error = "the process that holds the programs was ended or stopped from outside"
+            error = "the process that supervises the programs was ended or stopped from outside"
             raise ProgramError(error, is_input=False) from None
 
     def _kill_groups(self) -> None:

@@ -150,17 +150,17 @@ class Conversation:
             try:
                 action = decode(line)
             except (json.JSONDecodeError, RecursionError):
-                self._fail_line(number, line, "is not JSON; expected one object to a line", event)
+                self._fail_line(number, line, "is not JSON; expected one object on each line", event)
             except ValueError:
                 most = f"{sys.get_int_max_str_digits():,}"
-                self._fail_line(number, line, f"has a whole number of more than {most} digits", event)
+                self._fail_line(number, line, f"contains a whole number with more than {most} digits", event)
             if type(action) is not dict or type(action.get("do")) is not str:
                 self._fail_line(number, line, 'expected an object with the key "do", as in {"do":"done"}', event)
             actions.append(action)
         for number, action in enumerate(actions, 1):
             if action["do"] == "done":
                 if action != DONE:
-                    self._fail_line(number, lines[number - 1], 'expected {"do":"done"}, and nothing else in it', event)
+                    self._fail_line(number, lines[number - 1], 'expected {"do":"done"} without other keys', event)
                 if number < len(actions):
                     self._fail_line(number + 1, lines[number], 'after {"do":"done"}, which ends an answer', event)
         if actions and actions[-1]["do"] == "done":
@@ -174,7 +174,7 @@ class Conversation:
         if not data:
             self._fail(f"it {self._children.how_it_ended(self.child)}, without being asked to stop", "")
         first = data.decode("utf-8", "replace").partition("\n")[0]
-        self._fail_line(1, first, 'after {"do":"done"}: a program speaks only when an event has come', "")
+        self._fail_line(1, first, 'after {"do":"done"}: a program writes only in answer to an event', "")
 
     def refuse(self, number: int, answered: int, line: str, what: str, event: str) -> NoReturn:
         """Line `number` of the last answer, which had `answered` of them, asks for what cannot be."""
@@ -183,7 +183,7 @@ class Conversation:
     def _fail_late(self, event: str) -> NoReturn:
         error = (
             f"{self._name}: no answer within {self._within_s:g} s (protocol.answer_within_s){_told(event)}; expected"
-            ' lines that end with {"do":"done"}, and are flushed'
+            ' lines that end with {"do":"done"} and are flushed'
         )
         raise ProgramError(error, is_input=False)
 

@@ -22,11 +22,13 @@ def text_of(key: str, value: Any) -> str:
         text = encode(value)
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{key} has half a character in it (a lone surrogate), expected text that has UTF-8") from None
+        raise ValueError(
+            f"{key} contains half a character (a lone surrogate), expected text that can be encoded in UTF-8"
+        ) from None
     except ValueError:
-        raise ValueError(f"{key} has a number that is too large in it, expected at most 1.8e308") from None
+        raise ValueError(f"{key} contains a number that is too large, expected at most 1.8e308") from None
     except RecursionError:
-        raise ValueError(f"{key} has too many lists and objects in each other") from None
+        raise ValueError(f"{key} has too many nested lists and objects") from None
     return text
 
 

@@ -121,8 +121,8 @@ class Party:
         self._at_once += 1
         if self._at_once > MOST_AT_ONCE:
             raise ProgramError(
-                f"{self._name}: more than {MOST_AT_ONCE:,} events at one moment, so time does not advance;"
-                f" the last: {shown(line)}; expected that it pauses between actions, e.g. by timers above 0 ns"
+                f"{self._name}: more than {MOST_AT_ONCE:,} events at the same moment, so time does not advance; the"
+                f" last: {shown(line)}; expected pauses between actions, for example timers above 0 ns"
             )
         note = self._cast.note
         if note is not None:
@@ -171,7 +171,7 @@ class Party:
         found = says(action, self._cast.kinds)
         if found.size_bytes > MOST_FRAME_BYTES:
             raise ValueError(
-                f"its message and payload_bytes make {found.size_bytes} bytes, and a frame carries at most"
+                f"its message and payload_bytes add up to {found.size_bytes} bytes, and a frame carries at most"
                 f" {MOST_FRAME_BYTES}; expected a smaller message, or `bytes` with its size"
             )
         return found
@@ -195,7 +195,7 @@ class Party:
         name, known = action["name"], self._cast.buffers.get(self.role)
         if known is not None and name not in known:
             raise ValueError(
-                f"buffer {name!r} was not named in the answer to the first start of a {self.role}; there:"
+                f"buffer {name!r} is not among those named in the answer to the first start of a {self.role}:"
                 f" {', '.join(known) or 'none'}"
             )
         self._sizes[name] = action["size"]

@@ -40,7 +40,9 @@ class ProgramStation(Party):
         if to is None:
             self._wired.broadcast(says(action, self._cast.kinds))
         elif to >= self._stations or to == self.port.me:
-            raise ValueError(f"no other station {to}, only 0 to {self._stations - 1} without {self.port.me}")
+            raise ValueError(
+                f"station {to} is not another station; expected 0 to {self._stations - 1} except {self.port.me}"
+            )
         else:
             self._wired.send(to, says(action, self._cast.kinds))
 

@@ -54,7 +54,7 @@ def read(text: str, file: str) -> Shapes:
     constants: list[_Constant] = []
     top = _parsed(text, file, constants)
     if not isinstance(top, dict) or not isinstance(top.get("type"), str):
-        raise ScenarioError(f'{file}: no GeoJSON: expected an object with a type, as {{"type": ...}}')
+        raise ScenarioError(f'{file}: not GeoJSON; expected an object with a type, such as {{"type": ...}}')
     lonlat = _says_lonlat(top, file)
     shapes = Shapes(file, is_on_earth="crs" not in top or top["crs"] is not None)
     features = list(_features(top, file))
@@ -80,9 +80,9 @@ def _parsed(text: str, file: str, constants: list[_Constant]) -> Any:
     except json.JSONDecodeError as error:
         raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: neither GeoJSON nor XML: {error.msg}") from None
     except RecursionError:
-        raise ScenarioError(f"{file}: nested without end; expected GeoJSON") from None
+        raise ScenarioError(f"{file}: nested too deeply; expected GeoJSON") from None
     except ValueError:  # thousands of digits
-        raise ScenarioError(f"{file}: a number in it has too many digits") from None
+        raise ScenarioError(f"{file}: contains a number with too many digits") from None
 
 
 def _refuse_constants(parts: list[tuple[str, Any]]) -> None:
@@ -92,7 +92,7 @@ def _refuse_constants(parts: list[tuple[str, Any]]) -> None:
         while left:
             value = left.pop()
             if isinstance(value, _Constant):
-                raise ScenarioError(f"{where}: {value.name} in it, which is not a finite number")
+                raise ScenarioError(f"{where}: contains {value.name}, which is not a finite number")
             left += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
@@ -150,10 +150,10 @@ def _polygons(geometry: Any, where: str, depth: int = 0) -> Iterator[list[Any]]:
     if geometry is None:  # a feature without a place
         return
     if depth > DEEPEST:
-        raise ScenarioError(f"{where}: more than {DEEPEST} collections inside each other")
+        raise ScenarioError(f"{where}: collections nested more than {DEEPEST} levels deep")
     kind = geometry.get("type") if isinstance(geometry, dict) else None
     if kind not in GEOMETRIES:
-        raise ScenarioError(f"{where}: no geometry of GeoJSON, expected a Polygon or MultiPolygon")
+        raise ScenarioError(f"{where}: not a GeoJSON geometry; expected a Polygon or MultiPolygon")
     if kind == "GeometryCollection":
         for part in _list(geometry, "geometries", where):
             yield from _polygons(part, where, depth + 1)
@@ -185,6 +185,6 @@ def _corners(ring: Any, where: str) -> Corners:
         except OverflowError:
             x = y = math.inf
         if not (math.isfinite(x) and math.isfinite(y)):
-            raise ScenarioError(f"{where}: {short(json.dumps(corner))}: no finite numbers")
+            raise ScenarioError(f"{where}: {short(json.dumps(corner))}: not finite numbers")
         corners.append((x, y))
     return corners

@@ -47,7 +47,7 @@ def read_buildings(path: Path, origin: Origin | None = None) -> list[Building]:
     """Their corners on the plane."""
     shapes = _read(path)
     if not shapes.all:
-        raise ScenarioError(f"{shapes.file}: no building in it; expected polygons")
+        raise ScenarioError(f"{shapes.file}: contains no buildings; expected polygons")
     lonlat = _are_lonlat(shapes, origin)
     return [_building(shape, lonlat if shape.lonlat is None else shape.lonlat, origin) for shape in shapes.all]
 
@@ -60,12 +60,12 @@ def _read(path: Path) -> Shapes:
             return sumo_polygons.read(stream, file)
         data = stream.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise ScenarioError(f"{file}: more than {MOST_BYTES // 1_000_000} MB; expected only the buildings of the area")
+        raise ScenarioError(f"{file}: more than {MOST_BYTES // 1_000_000} MB; expected only the buildings in the area")
     try:
         return geojson.read(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ScenarioError(f"{file}:{line}: not text in UTF-8") from None
+        raise ScenarioError(f"{file}:{line}: not UTF-8 text") from None
 
 
 def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
@@ -85,8 +85,8 @@ def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
         return False
     if origin is None:
         raise ScenarioError(
-            f"{unsaid[0].where}: longitudes and latitudes, as it has no crs that is known here (RFC 7946), but"
-            " the plane's (0, 0) is not given; expected origin: {lon, lat}, or, if these are metres,"
+            f"{unsaid[0].where}: longitudes and latitudes, as it has no crs that mobilenet knows (RFC 7946), but"
+            " the position of (0, 0) is not given; expected origin: {lon, lat}, or, if these are metres,"
             ' "crs": null in the file'
         )
     return bool(_is_near(everything[:, 0], everything[:, 1], origin).all())
@@ -95,7 +95,7 @@ def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
 def _building(shape: Shape, lonlat: bool, origin: Origin | None) -> Building:
     rings = [ring[:-1] if len(ring) > 1 and ring[0] == ring[-1] else ring for ring in shape.rings]
     if not rings or any(len(set(ring)) < 3 for ring in rings):
-        raise ScenarioError(f"{shape.where}: without area; expected rings of three corners at least")
+        raise ScenarioError(f"{shape.where}: has no area; expected rings with at least three corners")
     if lonlat:
         rings = [_on_plane(shape, ring, origin) for ring in rings]
     for x, y in (corner for ring in rings for corner in ring):
@@ -106,14 +106,16 @@ def _building(shape: Shape, lonlat: bool, origin: Origin | None) -> Building:
             )
     building = [_in_cm(ring) for ring in rings]
     if any(shapely.MultiPoint(ring).convex_hull.area == 0 for ring in rings):
-        raise ScenarioError(f"{shape.where}: without area: its corners lie on a line")
+        raise ScenarioError(f"{shape.where}: has no area, because its corners lie on a line")
     polygon = shapely.Polygon(rings[0], rings[1:])
     if not polygon.is_valid:
         why, _, where = shapely.is_valid_reason(polygon).rstrip("]").partition("[")
         at = "" if lonlat else f" at ({', '.join(where.split())})"
         raise ScenarioError(f"{shape.where}: its border crosses or touches itself{at}: {why.lower()}")
     if any(_doubled_area(ring) == 0 for ring in building):
-        raise ScenarioError(f"{shape.where}: without area in whole centimetres; expected metres, or a larger one")
+        raise ScenarioError(
+            f"{shape.where}: has no area when rounded to centimetres; expected metres, or a larger shape"
+        )
     return building
 
 
@@ -121,7 +123,7 @@ def _on_plane(shape: Shape, ring: Corners, origin: Origin | None) -> Corners:
     lon, lat = np.array(ring).T
     if origin is None:
         raise ScenarioError(
-            f"{shape.where}: longitudes and latitudes, but the plane's (0, 0) is not given; expected"
+            f"{shape.where}: longitudes and latitudes, but the position of (0, 0) is not given; expected"
             " origin: {lon, lat}"
         )
     for i in np.flatnonzero((np.abs(lon) > 180) | (np.abs(lat) > 90))[:1]:

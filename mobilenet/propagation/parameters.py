@@ -69,7 +69,7 @@ class PathLossParameters(Parameters):
     def _rising(self) -> PathLossParameters:
         first, second, third = self.breaks_m
         if not first < second < third:
-            raise ValueError(f"breaks_m: expected three rising distances, got {first:g}, {second:g}, {third:g}")
+            raise ValueError(f"breaks_m: expected three increasing distances, got {first:g}, {second:g}, {third:g}")
         return self
 
     def _foreign(self) -> list[str]:

@@ -32,5 +32,7 @@ class Shapes:
     def add(self, where: str, rings: list[Corners], lonlat: bool | None) -> None:
         self._edges += sum(map(len, rings))
         if self._edges > MOST_EDGES:
-            raise ScenarioError(f"{where}: more than {MOST_EDGES} walls up to here; expected only those of the area")
+            raise ScenarioError(
+                f"{where}: more than {MOST_EDGES} walls up to this point; expected only those in the area"
+            )
         self.all.append(Shape(where, rings, lonlat))

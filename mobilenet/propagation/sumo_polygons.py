@@ -48,6 +48,6 @@ def _corners(xml: Xml, attributes: Attributes) -> Corners:
         except ValueError:
             raise xml.error(f"poly {called}: shape: {short(corner)} is not a corner, expected x,y") from None
         if not (math.isfinite(x) and math.isfinite(y)):
-            raise xml.error(f"poly {called}: shape: {short(corner)}: no finite numbers")
+            raise xml.error(f"poly {called}: shape: {short(corner)}: not finite numbers")
         corners.append((x, y))
     return corners

@@ -45,14 +45,16 @@ class Gateway:
 
     def open(self, port: int) -> None:
         if sys.platform != "linux":
-            raise ScenarioError("protocol: programs that talk UDP run only on Linux, where all of 127.0.0.0/8 is local")
+            raise ScenarioError(
+                "protocol: programs that use UDP run only on Linux, where all addresses in 127.0.0.0/8 are local"
+            )
         try:
             self.sockets = self._on_the_loopback(port) or self._one_each(port)
         except OSError as error:
             self.close()
             raise ScenarioError(
-                f"protocol.port: cannot listen at port {port} of the loopback interface: {error.strerror};"
-                " expected a free port"
+                f"protocol.port: cannot listen on port {port} of the loopback interface: {error.strerror}; expected a"
+                " free port"
             ) from None
         self._from = {name: each for each, name in self.sockets.items()}
 

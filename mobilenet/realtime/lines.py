@@ -68,8 +68,8 @@ class Expressions:
                             break
         except _TooLong:
             raise ProgramError(
-                f"h{host}: its line {_shown(line)}: protocol.lines.{key} takes longer to look for than"
-                f" {LONGEST_SEARCH_S:g} s; expected an expression without repetitions of repetitions, as (a+)+"
+                f"h{host}: its line {_shown(line)}: protocol.lines.{key} takes longer to search for than"
+                f" {LONGEST_SEARCH_S:g} s; expected an expression without repetitions of repetitions, such as (a+)+"
             ) from None
 
     def _sender(self, host: int, text: bytes | None, line: bytes, log: Path | None) -> int:
@@ -79,7 +79,7 @@ class Expressions:
             where = "its standard output" if log is None else quoted(log)
             raise ScenarioError(
                 f"protocol.lines.deliver: h{host}: the line {_shown(line)} in {where}: got sender {sender}, expected a"
-                f" host from 0 to {self._hosts - 1}; if the programs count from 1, change them to count from 0"
+                f" host from 0 to {self._hosts - 1}; if the programs number hosts from 1, change them to number from 0"
             )
         return sender
 
@@ -89,8 +89,8 @@ def _whole(host: int, text: bytes | None, line: bytes) -> int:
     if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
         what = "nothing" if text is None else _shown(text)
         raise ProgramError(
-            f"h{host}: its line {_shown(line)}: protocol.lines finds {what} there,"
-            f" expected a whole number of at most {LONGEST_NUMBER} digits"
+            f"h{host}: its line {_shown(line)}: protocol.lines found {what}, expected a whole number of at most"
+            f" {LONGEST_NUMBER} digits"
         )
     return int(text)
 

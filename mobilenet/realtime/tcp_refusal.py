@@ -1,4 +1,4 @@
-"""Refuse TCP with an explanation: hosts talk UDP only.
+"""Refuse TCP with an explanation: hosts use UDP only.
 
 Model     a listening socket next to that for datagrams; each connection gets one line and ends. Without it the system
           would refuse the connection without a reason

@@ -61,12 +61,12 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     manifest = read_manifest(directory)
     scenario = load_scenario(directory / "scenario.yaml")
     if isinstance(scenario, ProcessScenario) and what != "programs":
-        raise RunError(f"{directory}: a run of processes; its {what} are counted, not recorded one by one")
+        raise RunError(f"{directory}: a run of processes, whose {what} are counted but not recorded individually")
     if scenario.protocol.name == "datagrams":
         expected = f"one that recorded its {what}, with --set record.{what}=true"
         if what == "programs":
             expected = "one of programs in virtual time: this one has no lines to feed to its programs"
-        raise RunError(f"{directory}: a run in real time, which is never the same again; expected {expected}")
+        raise RunError(f"{directory}: a run in real time, which can never be repeated; expected {expected}")
     require_allowed(scenario, allow_code)
     try:
         recording = simulate(scenario.changed([f"record.{what}=true"]), progress, allow_code).recording
@@ -76,7 +76,7 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
         recording = error.outcome.recording  # it ends early again
     if recording.events.fingerprint() != manifest["fingerprint"]:
         raise RunError(
-            f"{directory}: its scenario does not give the same run any more (another version of mobilenet, or an edited"
-            f" file), so the {what} it did not record cannot be found out"
+            f"{directory}: its scenario no longer gives the same run (another version of mobilenet, or an edited file),"
+            f" so the {what} it did not record cannot be recovered"
         )
     return recording

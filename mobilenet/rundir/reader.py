@@ -39,7 +39,7 @@ def free_copy_name(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-AGAIN = "remove the file, and `mobilenet verify` makes it again"  # what follows from the record
+AGAIN = "remove the file, and `mobilenet verify` recreates it"  # what follows from the record
 SMALL_BYTES = 32_000_000  # of a table, which take a twentieth of a second to read
 
 
@@ -56,7 +56,7 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
         raise RunError(f"{path}: missing; this is not a complete run directory") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise RunError(f"{path}:{line}: not text in UTF-8") from None
+        raise RunError(f"{path}:{line}: not UTF-8 text") from None
     except json.JSONDecodeError as error:
         raise RunError(f"{path}:{error.lineno}: not readable as JSON: {error.msg}") from None
     except RecursionError:
@@ -137,7 +137,7 @@ def require_tables(directory: Path, counters: dict[str, Any]) -> None:
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
         if found != counted.get(table):
-            raise RunError(f"{path}: {found} rows, counters.json counts {counted.get(table)}")
+            raise RunError(f"{path}: {found} rows, but counters.json counts {counted.get(table)}")
 
 
 def require_files(directory: Path, manifest: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
     found = file_digests(directory)
     for name in sorted(written):  # extra files, e.g. a picture, are the user's
         if written[name] != found.get(name):
-            what = "not as the run wrote it" if name in found else "missing"
+            what = "changed since the run wrote it" if name in found else "missing"
             raise RunError(f"{directory / name}: {what}; manifest.json holds the SHA-256 of each file")
 
 
@@ -172,7 +172,7 @@ def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
             raise RunError(f"{path}: cannot be read: {error.strerror}") from None
         if not is_whole:
             raise RunError(
-                f"{path}: not as the run wrote it; `mobilenet verify {quoted(directory)}` looks at all of it"
+                f"{path}: changed since the run wrote it; `mobilenet verify {quoted(directory)}` checks all files"
             )
 
 
@@ -198,8 +198,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     manifest = read_json(directory, "manifest.json")
     if manifest.get("format_version") != FORMAT_VERSION:
         raise RunError(
-            f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, this mobilenet reads"
-            f" {FORMAT_VERSION}; running its scenario.yaml again gives a run that it reads"
+            f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, but this version"
+            f" reads {FORMAT_VERSION}; run its scenario.yaml again"
         )
     return manifest
 

@@ -81,7 +81,7 @@ def _in_manifest(manifest: dict[str, Any], promised: dict[str, Any]) -> str | No
         if key == "hosts" and value is None:
             continue  # as many as there are tracks
         if key not in manifest or str(manifest[key])[:5000] != str(_as_json(value))[:5000]:
-            return f"{key} is {str(manifest.get(key))[:40]!r}, by scenario.yaml it is {str(value)[:40]!r}"
+            return f"{key} is {str(manifest.get(key))[:40]!r}, but according to scenario.yaml it is {str(value)[:40]!r}"
     return None
 
 

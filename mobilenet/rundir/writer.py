@@ -60,7 +60,7 @@ class AlreadyThere(RecordError):
     """Something has the name that a directory should get."""
 
     def __init__(self, path: Path, way_out: str = "name another directory, or remove it") -> None:
-        super().__init__(f"{path}: exists already; {way_out}", is_input=True)
+        super().__init__(f"{path}: already exists; {way_out}", is_input=True)
         self.path, self.way_out = path, way_out
 
     def __reduce__(self) -> tuple[type[AlreadyThere], tuple[Path, str]]:
@@ -81,7 +81,7 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
     begun = False
     try:
         if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write there
-            raise RecordError(f"{path}: cannot be written: the name is not text in UTF-8", is_input=True)
+            raise RecordError(f"{path}: cannot be written: the name is not UTF-8 text", is_input=True)
         if (os.path.lexists(path) and not replaces) or path.name in ("", ".."):
             raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
@@ -103,7 +103,7 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
         else:
             os.rename(partial, path)
     except OSError as error:
-        what = "could not be written whole" if lock is not None else "cannot be written"
+        what = "could not be written completely" if lock is not None else "cannot be written"
         raise RecordError(
             f"{path}: {what}: {os.strerror(error.errno) if error.errno else error}", is_input=lock is None
         ) from error

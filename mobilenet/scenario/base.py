@@ -137,7 +137,7 @@ def is_file(path: Path) -> bool:
 def read(path: Path) -> Node:
     """The nodes of a file."""
     if "\0" in str(path):
-        raise ScenarioError(f"{str(path)[:80]!r}: cannot be read: a NUL is in its name")
+        raise ScenarioError(f"{str(path)[:80]!r}: cannot be read: its name contains a NUL character")
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -172,7 +172,7 @@ def override(root: Node, change: str) -> None:
             inside.setdefault(key, Node(None, shown))
         else:
             kind = f"a list of {len(inside)}" if isinstance(inside, list) else "a single value"
-            raise ScenarioError(f"{shown}: {'.'.join(keys[:place])} is {kind}, there is no {key!r} in it")
+            raise ScenarioError(f"{shown}: {'.'.join(keys[:place])} is {kind}, which contains no {key!r}")
         if last:
             inside[index] = parse_value(text, shown) if text.strip() else Node(None, shown)
         node = inside[index]

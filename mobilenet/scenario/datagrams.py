@@ -1,4 +1,4 @@
-"""The keys of a scenario for programs that talk UDP and run in real time.
+"""The keys of a scenario for programs that use UDP and run in real time.
 
 Model     host A reaches host B at an address of that pair, whatever program runs on it. What programs broadcast and
           deliver is read from lines that they write: two regular expressions select them
@@ -37,7 +37,7 @@ def _expression(*groups: str) -> AfterValidator:
                 warnings.simplefilter("error")  # what will mean something else one day
                 found = re.compile(value.encode())
         except (re.error, RecursionError, OverflowError, ValueError, Warning) as error:
-            raise ValueError(f"no regular expression over bytes: {error}") from None
+            raise ValueError(f"not a regular expression over bytes: {error}") from None
         if missing := [group for group in groups if group not in found.groupindex]:
             raise ValueError(f"expected the group (?P<{missing[0]}>...), as in (?P<{missing[0]}>[0-9]+)")
         return value
@@ -61,7 +61,7 @@ class Lines(Parameters):
 
 
 class Datagrams(Parameters):
-    """Programs that talk UDP, in real time: mobilenet serve."""
+    """Programs that use UDP, in real time: mobilenet serve."""
 
     name: Literal["datagrams"]
     command: CommandLine | None = Field(
@@ -97,25 +97,30 @@ class Datagrams(Parameters):
     @model_validator(mode="after")
     def _makes_sense(self) -> Datagrams:
         if not re.fullmatch(NETWORK, self.network) or not 1 <= int(self.network.split(".")[1]) <= 254:
-            raise ValueError(f"network: {self.network} is not one of 127.1.0.0/16 to 127.254.0.0/16, as 127.77.0.0/16")
+            raise ValueError(
+                f"network: {self.network} is not one of 127.1.0.0/16 to 127.254.0.0/16; expected for example"
+                " 127.77.0.0/16"
+            )
         for word in self.command or ():
             for place in re.findall(r"\{\w*\}", word):
                 if place not in PLACES:
-                    raise ValueError(f"command: {place} is not filled in; known: {', '.join(PLACES)}")
+                    raise ValueError(
+                        f"command: {place} is not a known placeholder; expected one of {', '.join(PLACES)}"
+                    )
         if self.promises is not None and self.lines is None:
-            raise ValueError("lines: missing; promises are judged from the lines of programs, expected lines: {}")
+            raise ValueError("lines: missing; promises are judged from lines that programs write, expected lines: {}")
         if self.promises is None and self.delivers_to_all is not None:
             raise ValueError("delivers_to_all: has no meaning without promises")
         if self.lines is None and self.logs is not None:
             raise ValueError("logs: has no meaning without lines")
         if self.command is None and self.lines is not None and self.logs is None:
-            raise ValueError("logs: missing; programs that you start yourself have no standard output here")
+            raise ValueError("logs: missing; the standard output of programs that you start yourself is not available")
         if self.logs is not None and "{me}" not in self.logs:
-            raise ValueError("logs: expected {me} in it, which becomes the host's number")
+            raise ValueError("logs: expected {me}, which is replaced by the host's number")
         if self.logs is not None and max(len(name.encode()) for name in self.logs.split("/")) > LONGEST_NAME_BYTES:
-            raise ValueError(f"logs: expected names of at most {LONGEST_NAME_BYTES} bytes in it")
+            raise ValueError(f"logs: expected a path whose names have at most {LONGEST_NAME_BYTES} bytes")
         if self.own_port == self.port:
-            raise ValueError(f"own_port: {self.port} is where the network listens, expected another one")
+            raise ValueError(f"own_port: the network listens on port {self.port}; expected a different port")
         return self
 
     @property

@@ -49,4 +49,6 @@ def plain_values(value: Any) -> Any:
         return plain_values(value.tolist())
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise ScenarioError(f"{str(value)[:60]!r} is a {type(value).__name__}, expected numbers, text, lists, dictionaries")
+    raise ScenarioError(
+        f"{str(value)[:60]!r} is a {type(value).__name__}, expected numbers, text, lists or dictionaries"
+    )

@@ -34,16 +34,16 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         who = concerns(one)
         if who:
             if (who, one.at_s) in there:
-                yield path, f"another one of {'-'.join(who)} at {one.at_s:g} s, expected one at a time"
+                yield path, f"another intervention on {'-'.join(who)} at {one.at_s:g} s; expected one at a time"
             there.add((who, one.at_s))
         if one.at_s >= scenario.duration_s:
             yield f"{path}.at_s", f"{one.at_s:g} s, expected less than duration_s, {scenario.duration_s:g} s"
         if isinstance(one, Interval) and scenario.workload.interval_s is None:
             yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, which have no interval to change"
         if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):
-            yield f"{path}.do", "with datagrams every host has its address from the beginning: none can be added"
+            yield f"{path}.do", "with datagrams, every host has its address from the beginning, so none can be added"
         if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
-            yield f"{path}.do", "programs learn the number of hosts at their start: none can be added"
+            yield f"{path}.do", "programs learn the number of hosts at their start, so none can be added"
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
             yield f"{path}.to_m", f"expected numbers of metres, at most {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):

@@ -41,7 +41,7 @@ from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
 
-ADVICE = "give the place of (0, 0) on Earth with origin: {lon: ..., lat: ...}"
+ADVICE = "specify the position of (0, 0) on Earth with origin: {lon: ..., lat: ...}"
 SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples
 SENT_AGAIN = 1.5  # frames for each message and cell
 HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
@@ -94,7 +94,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     sites = station_positions(stations.layout, scenario.folder, scenario.origin)
     count = len(sites)
     if len(set(map(tuple, sites.tolist()))) < count:
-        yield "stations.layout", "two stations are at the same place"
+        yield "stations.layout", "two stations are at the same position"
     if stations.names is not None and (len(stations.names) != count or len(set(stations.names)) != count):
         yield "stations.names", f"expected {count} different names, one for each station"
     yield from radio_preflight.objections(
@@ -107,7 +107,8 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         except ValueError as error:
             yield "stations.backbone.edges", str(error)
     if backbone.kind != "tree" and "connections" in declaration_of(scenario.protocol).needs:
-        yield "stations.backbone.kind", f"{scenario.protocol.name} has connections between neighbours: expected tree"
+        why = f"{scenario.protocol.name} uses connections between neighbours, which need the kind tree"
+        yield "stations.backbone.kind", why
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
         many = counted(count, "station")
         yield "faults.station", f"there is no {scenario.faults.station} among {many}, s0 to s{count - 1}"
@@ -115,7 +116,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, Datagrams):
         if scenario.workload.arrivals != "none":
-            yield "workload.arrivals", "with datagrams the programs decide when they broadcast: expected none"
+            yield "workload.arrivals", "with datagrams, the programs decide when they broadcast; expected none"
         if hosts is not None and hosts > MOST_HOSTS:
             yield "hosts.count", f"{hosts} with datagrams, expected at most {MOST_HOSTS}: an octet of an address each"
     if hosts is not None:
@@ -177,9 +178,9 @@ def _apart(scenario: MobileKeys) -> list[str]:
     if parts == 1:
         return []
     return [
-        f"{_key_of_range(scenario)}: the cells of {len(sites)} stations make {parts} grounds that do not touch, and"
-        f" no host walks from one to another; with hosts.mobility.area they would, or with stations nearer than"
-        f" {2 * cell_m(scenario.wireless):g} m"
+        f"{_key_of_range(scenario)}: the cells of {len(sites)} stations form {parts} areas that do not touch, and hosts"
+        " do not walk from one to another; set hosts.mobility.area, or place stations less than"
+        f" {2 * cell_m(scenario.wireless):g} m apart"
     ]
 
 
@@ -237,8 +238,8 @@ def _too_big(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> It
             "limits.max_events",
             (
                 f"about {events:.1e} events expected from {counted(hosts, 'host')}, {counted(len(sites), 'station')}"
-                f" and {scenario.duration_s:g} s, more than {scenario.limits.max_events:.1e}; raise it if they are"
-                " meant"
+                f" and {scenario.duration_s:g} s, more than {scenario.limits.max_events:.1e}; raise this limit if they"
+                " are meant"
             ),
         )
 

@@ -94,9 +94,9 @@ class DetectorParameters(Parameters):
     @model_validator(mode="after")
     def _perfect_makes_no_mistakes(self) -> Self:
         if self.mistakes and self.mode == "perfect":
-            raise ValueError("mistakes: a perfect detector makes none; expected mode: unreliable")
+            raise ValueError("mistakes: a perfect detector makes no mistakes; expected mode: unreliable")
         if any(mistake.by == mistake.about for mistake in self.mistakes):
-            raise ValueError("mistakes: a process cannot suspect itself; expected another one in about than in by")
+            raise ValueError("mistakes: a process cannot suspect itself; expected different processes in by and about")
         return self
 
 
@@ -123,7 +123,7 @@ class RandomCrashes(Parameters):
         first, last = self.whole
         if self.whole_times and last < first:
             raise ValueError(
-                f"latest: no whole time from {self.earliest:g} to {self.latest:g}; expected {first}, or whole_times:"
+                f"latest: no whole number from {self.earliest:g} to {self.latest:g}; expected {first}, or whole_times:"
                 " false"
             )
         return self

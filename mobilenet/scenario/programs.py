@@ -21,8 +21,8 @@ from mobilenet.quoting import cut, quoted
 from mobilenet.scenario.base import is_file
 
 SAYS_HOW = (
-    "expected a binary for this machine, or a first line that names what runs it and is there, as"
-    " #!/usr/bin/env python3"
+    "expected a binary for this machine, or a first line that names an installed interpreter, such as #!/usr/bin/env"
+    " python3"
 )
 RUN_BY = {".py": "python3", ".js": "node", ".pl": "perl", ".rb": "ruby", ".sh": "sh", ".lua": "lua"}
 # What a word ends with that can only be meant as a file of a program
@@ -111,7 +111,7 @@ def _not_executable(program: Path) -> str | None:
         return None
     what = RUN_BY.get(program.suffix)
     such = "" if what is None else f", as in [{what}, {program.name}]"
-    return f"it may not be executed; expected chmod +x {quoted(program)}, or what runs it before it{such}"
+    return f"it is not executable; run chmod +x {quoted(program)}, or put its interpreter first{such}"
 
 
 class Program(Parameters):

@@ -87,8 +87,8 @@ class OwnProtocol(Parameters):
     def _is_a_class_or_an_offer(cls, value: str) -> str:
         if not re.fullmatch(CLASS_OR_OFFER, value):
             raise ValueError(
-                "expected a file and a class in it, as in gossip.py:Gossip, or the name that an installed package"
-                f" offers, got {inline(value)}"
+                "expected a file and a class, as in gossip.py:Gossip, or the name that an installed package offers,"
+                f" got {inline(value)}"
             )
         return value
 

@@ -61,7 +61,7 @@ def too_far(wireless: WirelessParameters) -> tuple[str, str] | None:
     path = _at_fault(dict(_shares_db(wireless, sender, FARTHEST_M)), excess_db)
     reach = _far(wireless, sender, threshold_dbm)
     return f"wireless.{path}", (
-        f"preambles are detected {reach} away, and beyond {FARTHEST_M / 1000:g} km nothing is computed:"
+        f"preambles are detected {reach} away, but nothing is computed beyond {FARTHEST_M / 1000:g} km:"
         f" {_right(wireless, path, sender, threshold_dbm, loss_db, excess_db)}"
     )
 
@@ -100,11 +100,11 @@ def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] |
     else:
         worse = sorted((each for each, share_db in shares_db.items() if share_db > 0), key=shares_db.__getitem__)
         advice = (
-            f"{lacking_db:.1f} dB are missing, more than this key can give; expected nearer to the defaults:"
+            f"{lacking_db:.1f} dB are missing, more than this key can provide; expected values nearer to the defaults:"
             f" {', '.join(reversed(worse))}"
         )
     return f"wireless.{path}", (
-        f"{_given(wireless, path, sender)} {whose} received up to {reach:.1f} m only: hardly any node hears another;"
+        f"{_given(wireless, path, sender)} {whose} received only up to {reach:.1f} m, so hardly any node hears another;"
         f" for {USUAL_M:g} m {advice}"
     )
 
@@ -114,7 +114,7 @@ def _given(wireless: WirelessParameters, path: str, sender: _Sender) -> str:
     if path == sender.key:
         return f"at {sender.tx_dbm:g} dBm"
     if path in PREAMBLE_KEYS:
-        threshold = f"preambles are detected from {detected_cdbm(wireless) / 100:g} dBm on, and"
+        threshold = f"preambles are detected at {detected_cdbm(wireless) / 100:g} dBm or more, and"
         return threshold if path == "preamble_rssi_dbm" else f"with {getattr(wireless, path):g} dB, {threshold}"
     if path in NUMBERS:
         return f"with {_value(wireless, path):g}{_unit(path)},"
@@ -199,7 +199,9 @@ def _right(
         given, needed = getattr(wireless, path), f"{-_below(-(threshold_dbm + excess_db)):g} dBm or more"
         if path == "preamble_rssi_dbm":
             return f"expected {needed}, got {given:g}"
-        return f"with {given:g} they are from {threshold_dbm:g} dBm on; expected preamble_rssi_dbm: {needed}"
+        return (
+            f"with {given:g} they are detected at {threshold_dbm:g} dBm or more; expected preamble_rssi_dbm: {needed}"
+        )
     loss, also = wireless.path_loss, f"; or {sender.key}: {power}"
     if path == "path_loss.exponent":
         least = -_below(-(loss.exponent + excess_db / (10 * log10(FARTHEST_M))), 100)  # from 1 m on

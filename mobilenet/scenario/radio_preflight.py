@@ -38,7 +38,8 @@ def objections(
         other = next(key for key in STRANGE_HYSTERESIS.values() if key != strange)
         yield (
             f"hosts.attachment.{strange}",
-            f"has no meaning with wireless.model: {wireless.model}; set {other}, and null here or nothing",
+            f"has no meaning with wireless.model: {wireless.model}; set {other}, and leave this key out or set it to"
+            " null",
         )
     if wireless.model == "sinr" and (fault := too_far(wireless)):
         yield fault
@@ -54,8 +55,8 @@ def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bo
         return
     if host < 0.9 * cell:
         yield (
-            f"wireless.tx_dbm: hosts are received up to {host:.0f} m, stations up to {cell:.0f} m: at the rim of a cell"
-            " a host hears its station and is not heard"
+            f"wireless.tx_dbm: hosts are received up to {host:.0f} m, stations up to {cell:.0f} m: at the edge of a"
+            " cell, a host hears its station but is not heard"
         )
     rates = {"broadcast_rate_mbps": wireless.broadcast_rate_mbps}
     if sends_unicast:
@@ -65,5 +66,5 @@ def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bo
         if reach < REACHES * cell:
             yield (
                 f"wireless.{key}: {rate_mbps:g} Mb/s reaches {reach:.0f} m, and hosts attach to stations up to"
-                f" {cell:.0f} m away: farther out frames are detected and lost; choose a slower rate"
+                f" {cell:.0f} m away: frames from farther away are detected but lost; choose a slower rate"
             )

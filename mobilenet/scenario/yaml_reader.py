@@ -84,7 +84,7 @@ def parse(data: bytes, name: str) -> Node:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ScenarioError(f"{name}:{line}: not text in UTF-8") from None
+        raise ScenarioError(f"{name}:{line}: not UTF-8 text") from None
     return _Reader(name, numbered=True).read(text)
 
 
@@ -111,7 +111,7 @@ class _Reader:
             position = getattr(error, "position", None)
             line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
             raise ScenarioError(
-                f"{self._name}{f':{line}' if self._numbered else ''}: not YAML: a control character"
+                f"{self._name}{f':{line}' if self._numbered else ''}: not YAML: contains a control character"
             ) from None
 
     def _where(self, mark: Any) -> str:
@@ -126,21 +126,19 @@ class _Reader:
         keys: list[tuple[str, Any] | None] = []  # of each open node: the key that waits for its value
         for number, event in enumerate(events):
             if number > MOST_VALUES and hasattr(event, "start_mark"):
-                raise self._refuse(event, f"more than {MOST_VALUES} keys and values; expected fewer")
+                raise self._refuse(event, f"more than {MOST_VALUES} keys and values")
             if isinstance(event, (MappingEndEvent, SequenceEndEvent)):
                 open_nodes.pop()
                 keys.pop()
                 continue
             if isinstance(event, DocumentStartEvent) and root is not None:
-                raise self._refuse(event, "a second document; expected one")
+                raise self._refuse(event, "contains a second document; expected one")
             if isinstance(event, AliasEvent):
-                raise self._refuse(event, f"alias *{event.anchor}: write the value itself")
+                raise self._refuse(event, f"alias *{event.anchor}: aliases are not supported; write the value itself")
             if not isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent)):
                 continue
             if event.anchor:
-                raise self._refuse(
-                    event, f"anchor &{event.anchor}: references are not supported, write each value itself"
-                )
+                raise self._refuse(event, f"anchor &{event.anchor}: anchors are not supported; write each value itself")
             if event.tag:
                 raise self._refuse(event, f"tag {event.tag}: tags are not supported")
             parent = open_nodes[-1] if open_nodes else None
@@ -152,7 +150,7 @@ class _Reader:
                 node = Node(self._scalar(event), where)
             else:
                 if len(open_nodes) == MOST_DEPTH:
-                    raise self._refuse(event, f"more than {MOST_DEPTH} levels inside each other")
+                    raise self._refuse(event, f"nested more than {MOST_DEPTH} levels deep")
                 node = Node({} if isinstance(event, MappingStartEvent) else [], where)
             if parent is None:
                 root = node
@@ -173,18 +171,18 @@ class _Reader:
 
     def _key(self, event: Any, mapping: dict[str, Node]) -> str:
         if not isinstance(event, ScalarEvent):
-            raise self._refuse(event, "a list or mapping as a key; expected a word")
+            raise self._refuse(event, "the key is a list or mapping; expected a word")
         key: str = event.value
         self._refuse_halves(event)
         if key == "<<":
-            raise self._refuse(event, "merge key <<: write each value itself")
+            raise self._refuse(event, "merge key <<: merge keys are not supported; write each value itself")
         if key in mapping:
             raise self._refuse(event, f"duplicate key {key[:40]!r}, first at {mapping[key].where}")
         return key
 
     def _refuse_halves(self, event: Any) -> None:
         if any("\ud800" <= character <= "\udfff" for character in event.value):
-            raise self._refuse(event, "half of a character (\\ud800 to \\udfff); write the character itself")
+            raise self._refuse(event, "half a character (\\ud800 to \\udfff); write the character itself")
 
     def _scalar(self, event: Any) -> Any:
         text: str = event.value
@@ -204,7 +202,7 @@ class _Reader:
                     raise self._refuse(event, f"{text}: expected a finite number")
                 return value
         elif INTEGER.fullmatch(text) or FLOAT.fullmatch(text):
-            raise self._refuse(event, f"{text[:20]}...: a number of {len(text)} characters")
+            raise self._refuse(event, f"{text[:20]}...: a number with {len(text)} characters")
         for surprise, advice in SURPRISES:
             if surprise.fullmatch(text):
                 raise self._refuse(event, f"{text[:40]}: {advice}")

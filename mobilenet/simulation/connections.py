@@ -151,7 +151,7 @@ class WiredChannels(Channels):
         """`header_bytes`: of a message on a wire, TCP's included; `at(station)`: the other end of the wire."""
         super().__init__(context, node, parameters.model_copy(update=ENDLESS))
         if not isinstance(wires, Tree):
-            raise TypeError("connections between stations need a tree")
+            raise TypeError("connections between stations need the tree backbone")
         self._tree = wires
         self._header_bytes = max(0, header_bytes - HEADER_BYTES)
         self._at = at

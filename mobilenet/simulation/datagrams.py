@@ -1,4 +1,4 @@
-"""Programs that talk UDP as the hosts of a run: their declaration, and the clock that paces them.
+"""Programs that use UDP as the hosts of a run: their declaration, and the clock that paces them.
 
 Model     their stations relay datagrams (protocols/datagram_relay.py). They live in real time. Such a run has to be
           asked for explicitly, so that it does not start by surprise, and no two of its runs are identical
@@ -52,7 +52,7 @@ def applications_of(
             )
         return None
     if real_time is None:
-        raise ScenarioError("protocol.name: datagrams are of programs that live in real time; expected mobilenet serve")
+        raise ScenarioError("protocol.name: datagrams are for programs that run in real time; use mobilenet serve")
     if hosts > MOST_HOSTS:
         raise ScenarioError(f"hosts: {hosts} of them, expected at most {MOST_HOSTS}: an octet of an address for each")
     told = Told(

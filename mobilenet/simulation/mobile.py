@@ -259,7 +259,9 @@ class Simulation:
                 self.kernel.run_until(due_ns)
         calendar = self.kernel.calendar
         if calendar.handled >= calendar.max_events:
-            raise Runaway(f"{calendar.handled:,} events at {self.kernel.now / 1e9:.9g} s; raise it if they are meant")
+            raise Runaway(
+                f"{calendar.handled:,} events at {self.kernel.now / 1e9:.9g} s; raise this limit if they are intended"
+            )
         return calendar.step()
 
     def intervene(self, scenario: Scenario, one: AnyIntervention) -> None:

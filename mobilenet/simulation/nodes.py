@@ -109,7 +109,7 @@ class Node:
     def between(self, low: Any, high: Any) -> int:
         least, most = whole("between: the least", low), whole("between: the most", high)
         if least > most:
-            raise ValueError(f"between: {least} is more than {most}")
+            raise ValueError(f"between: the lower bound {least} is more than the upper bound {most}")
         return least + self._random.below(most - least + 1)
 
     def timer(self, action: Callable[[], None]) -> Timer:
@@ -199,8 +199,8 @@ class Node:
         names = self.protocol.BUFFERS
         if not isinstance(sizes, tuple) or not isinstance(names, tuple) or len(sizes) != len(names):
             raise ValueError(
-                f"buffer_sizes() gives {sizes!r}, expected a tuple of whole numbers, one for each of BUFFERS, which is"
-                f" {names!r}"
+                f"buffer_sizes() returned {sizes!r}, expected a tuple of whole numbers, one for each of BUFFERS, which"
+                f" is {names!r}"
             )
         before = self.buffers or (0,) * len(names)
         for i, size in enumerate(sizes):

@@ -46,12 +46,12 @@ def of_hosts(
 ) -> Iterator[str]:
     """Yield what keeps hosts and stations from rest; `pending`: what a host still has to do."""
     for number, kind in pending.items():
-        yield f"h{number} is still to {kind}"
+        yield f"h{number} still has to {kind}"
     for node in (*stations, *hosts):
         if node.protocol is None:
             continue
         if not node.protocol.settled():
-            yield f"{node.name} says that it has not settled: a timer of it, or an answer that it waits for"
+            yield f"{node.name} reports that it has not settled: a timer is running, or it is waiting for an answer"
         for name, size in zip(node._buffer_names, node.buffers, strict=True):
             if size:
                 yield f"{node.name} holds {size} in its {name}"
@@ -65,4 +65,4 @@ def of_hosts(
     if wires_in_flight:
         yield f"{counted(wires_in_flight, 'message')} on the wires"
     elif not backbone_is_at_rest:
-        yield "the backbone has messages that it still waits with"
+        yield "the backbone is still holding messages back"

@@ -77,7 +77,7 @@ def require_protocol(found: type[Declaration], reference: str) -> None:
             found,
             reference,
             f"buffers is {found.buffers!r}, but its host and station name {tuple(sorted(measured))!r} in BUFFERS;"
-            " expected these, or no buffers at all",
+            " expected these, or no attribute buffers",
         )
 
 
@@ -85,11 +85,12 @@ def require_broadcast(found: Any, reference: str) -> None:
     """Raise ScenarioError unless this is a class of processes that broadcast."""
     if not isinstance(found, type) or not callable(getattr(found, "broadcast", None)):
         raise ScenarioError(
-            f"protocol.class: {reference} is not a broadcast of processes: expected a class with broadcast(body)"
+            f"protocol.class: {reference} is not a broadcast among processes; expected a class with the method"
+            " broadcast(body)"
         )
     for name, why in NOT_OF_PROCESSES.items():
         if getattr(found, name, None):
-            _refuse(found, reference, f"{name} is of protocols with hosts and stations; {why}")
+            _refuse(found, reference, f"{name} is for protocols with hosts and stations; {why}")
     _require_takes(found, ("port", "n", "settings"), found.__name__, reference)
     _require_hooks(found, OF_PROCESSES, reference)
     _require_buffers(found, reference)
@@ -125,7 +126,7 @@ def _require_buffers(party: Any, reference: str) -> None:
     kept = getattr(party, "STABLE_BUFFERS", ())
     _require_names(party, kept, "STABLE_BUFFERS", reference)
     if strangers := [name for name in kept if name not in names]:
-        _refuse(party, reference, f"STABLE_BUFFERS names {strangers[0]!r}, which is none of BUFFERS")
+        _refuse(party, reference, f"STABLE_BUFFERS names {strangers[0]!r}, which is not in BUFFERS")
     sizes = getattr(party, "buffer_sizes", None)
     if names and (not callable(sizes) or sizes in (BaseHost.buffer_sizes, BaseStation.buffer_sizes)):
         _refuse(party, reference, f"{party.__name__} has BUFFERS, but no buffer_sizes() that returns how full they are")

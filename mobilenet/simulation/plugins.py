@@ -66,7 +66,8 @@ def declaration_for(
         )
     if "connections" in found.needs and scenario.stations.backbone.kind != "tree":
         raise ScenarioError(
-            f"stations.backbone.kind: {protocol.reference} has connections between neighbours: expected tree"
+            f"stations.backbone.kind: {protocol.reference} uses connections between neighbours, which need the kind"
+            " tree"
         )
     return found, _settings(found, protocol)
 
@@ -79,7 +80,7 @@ def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
     found = named("hosts.mobility.class", mobility.reference, scenario.folder, allow_code)
     if not (isinstance(found, type) and issubclass(found, Parameters) and callable(getattr(found, "walk", None))):
         raise ScenarioError(
-            f"hosts.mobility.class: {mobility.reference} is not a mobility model: expected a class derived from"
+            f"hosts.mobility.class: {mobility.reference} is not a mobility model; expected a class derived from"
             " mobilenet.parameters.Parameters, with walk(ground)"
         )
     return _validated(found, mobility.settings, "hosts.mobility.settings")
@@ -156,7 +157,7 @@ def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast, allow
             f"protocol.class: {own.reference}: {problem['loc'][-1]} is {problem['input']!r}: {problem['msg']}"
         ) from None
     if scenario.crashes and not protocol.tolerates_crashes:
-        raise ScenarioError(f"faults: {own.reference} does not survive crashes, as its class declares")
+        raise ScenarioError(f"faults: {own.reference} does not survive crashes, according to its class")
     return scenario.model_copy(update={"protocol": protocol})
 
 
@@ -189,7 +190,7 @@ def _declared_class(protocol: OwnProtocol, folder: Path, allow_code: bool) -> ty
     found = named("protocol.class", protocol.reference, folder, allow_code)
     if not isinstance(found, type) or not all(callable(getattr(found, role, None)) for role in ("host", "station")):
         raise ScenarioError(
-            f"protocol.class: {protocol.reference} is not a protocol: expected a class with the attributes host and"
+            f"protocol.class: {protocol.reference} is not a protocol; expected a class with the attributes host and"
             " station"
         )
     return found

@@ -82,8 +82,8 @@ def as_played(scenario: AnyScenario, cast: Cast | None) -> AnyScenario:
     protocol: Any = scenario.protocol
     if protocol.buffers not in (None, found):
         raise ScenarioError(
-            f"protocol.buffers: the programs have named {found}, expected those of the scenario, {protocol.buffers},"
-            " or null there"
+            f"protocol.buffers: the programs have named {found}, expected those that the scenario names,"
+            f" {protocol.buffers}, or null there"
         )
     values = {"protocol": protocol.model_copy(update={"buffers": found})}
     return scenario.model_copy(update=values)

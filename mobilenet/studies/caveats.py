@@ -13,10 +13,12 @@ from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.studies.aggregation import PROBABLY
 from mobilenet.studies.csv_tables import Rows
 
-SAME_MOVEMENT = "all of which follow the same recorded movement: broadcasts, losses and faults differ, places do not"
+SAME_MOVEMENT = (
+    "all of which follow the same recorded movement: broadcasts, losses and faults differ, but positions do not"
+)
 ADVICE = (
-    "all replications follow the same recorded movement: intervals do not hold for other places. hosts.mobility has"
-    " random_start_s, random_hosts and random_share, which draw a part of the recording for each"
+    "all replications follow the same recorded movement, so intervals do not hold for other movements. hosts.mobility"
+    " has random_start_s, random_hosts and random_share, which draw a different part of the recording for each"
 )
 
 
@@ -37,5 +39,7 @@ def doubts(summary: Rows) -> list[str]:
             factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
             where = ", ".join(f"{factor}={row[factor]}" for factor in factors) or "as it is"
             runs = counted(int(row["n"]), "run")
-            found.append(f"{PROBABLY}: {where}: the backlog grows in all {runs}; more replications would settle it")
+            found.append(
+                f"{PROBABLY}: {where}: the backlog grows in all {runs}; more replications are needed to decide"
+            )
     return found

@@ -126,12 +126,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with cluster(options.workers, options.port) as (url, processes, settings):
-            print(f"up: a master and {counted(len(processes), 'worker')}; Ctrl-C ends them", flush=True)
+            print(f"up: a master and {counted(len(processes), 'worker')}; press Ctrl-C to stop them", flush=True)
             again = f"mobilenet study scenarios/studies/static_comparison.yaml --master {url}"
             print(f"Next: SPARK_CONF_DIR={quoted(settings)} {again}", flush=True)
             while all(process.poll() is None for process in processes):
                 time.sleep(0.5)
-            print("a worker has ended; the others go on. Ctrl-C ends them", flush=True)
+            print("a worker has ended; the others continue. Press Ctrl-C to stop them", flush=True)
             while True:
                 time.sleep(3600)
     except KeyboardInterrupt:

@@ -36,7 +36,7 @@ def require_programs(store: Store, spark: SparkSession) -> None:
     found = spark.sparkContext.parallelize(range(tasks), tasks).flatMap(lambda task: missing(words)).distinct()
     if lacking := sorted(found.collect()):
         raise StudyError(
-            f"protocol.command: {lacking[0]}; expected the programs of a study at the same path everywhere"
+            f"protocol.command: {lacking[0]}; expected the programs of a study at the same path on every worker"
         )
 
 

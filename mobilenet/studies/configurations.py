@@ -77,7 +77,8 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     count = math.prod(len(levels) for levels in factors.values())
     if count * study.replications.most > MOST_RUNS:
         raise study.problem(
-            ("factors",), f"{count} configurations of {study.replications.most} runs, more than {MOST_RUNS} runs"
+            ("factors",),
+            f"{count} configurations with up to {study.replications.most} runs each, more than {MOST_RUNS} runs",
         )
     if study.is_kept:
         return _kept(study, allow_code)
@@ -117,7 +118,9 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
     except ScenarioError:
         return  # reported below, with its key
     if scenario.protocol.name == "datagrams":
-        raise study.problem(("scenario",), "its programs run in real time, where no two runs are the same: no studies")
+        raise study.problem(
+            ("scenario",), "its programs run in real time, where no two runs are the same, so it cannot be studied"
+        )
     try:
         require_allowed(scenario, allow_code)
     except ScenarioError as error:
@@ -141,17 +144,19 @@ def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
     by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
     for factor, levels in factors.items():
         if factor in COLUMNS:
-            raise study.problem(("factors", factor), "the tables have a column of this name; expected another name")
+            raise study.problem(
+                ("factors", factor), "the tables already have a column with this name; expected another name"
+            )
         shown = [inline(level) for level in levels]
         twice = next((level for place, level in enumerate(shown) if level in shown[:place]), None)
         if twice is not None:
             raise study.problem(("factors", factor), f"level {twice[:60]} twice")
         for key in dict.fromkeys(o.partition("=")[0] for level in levels for o in _overrides(study, factor, level)):
             if key in by:
-                raise study.problem(("factors", factor), f"{key} is set by {'.'.join(by[key])} as well")
+                raise study.problem(("factors", factor), f"{key} is also set by {'.'.join(by[key])}")
             by[key] = ("factors", factor)
     if "seed" in by:
-        raise study.problem(by["seed"], "runs take their seeds from the study's own seed; change that")
+        raise study.problem(by["seed"], "runs take their seeds from the seed of the study; change that seed")
 
 
 def _override(key: str, value: Any) -> str:

@@ -91,7 +91,7 @@ def _difference(target: Path, fresh: Path) -> StudyError | None:
     names = sorted(path.name for path in fresh.iterdir())
     for name in names:
         if name != "scenario.yaml" and not _is_same(target / name, fresh / name):
-            return another_study(target / name, ["not the file that the study names now"])
+            return another_study(target / name, ["differs from the file that the study names now"])
     if _is_same(target / "scenario.yaml", fresh / "scenario.yaml"):
         return None
     if (how := _damage(target / "scenario.yaml", (fresh / "scenario.yaml").read_bytes())) is not None:
@@ -102,7 +102,7 @@ def _difference(target: Path, fresh: Path) -> StudyError | None:
         what = " ".join(str(error).split())
         return StudyError(f"{what}; the study is damaged: name another directory with --out")
     differences = [
-        f"{key} of the scenario was {shown_level(a)}, is {shown_level(b)}" for key, a, b in apart(before, after)
+        f"{key} of the scenario was {shown_level(a)}, and is now {shown_level(b)}" for key, a, b in apart(before, after)
     ]
     return another_study(target / "scenario.yaml", differences) if differences else None
 

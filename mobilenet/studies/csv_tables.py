@@ -43,7 +43,7 @@ def table_rows(directory: Path, name: str, numbers: tuple[str, ...] = ()) -> Row
         raise StudyError(f"{path}: damaged: column {missing[0]} is missing; {AGAIN}")
     for number, row in enumerate(rows, 1):
         if None in row or None in row.values():
-            raise StudyError(f"{path}: damaged: row {number} is not whole; {AGAIN}")
+            raise StudyError(f"{path}: damaged: row {number} is incomplete; {AGAIN}")
         for column in (*texts, *counts, *always, *numbers):
             if not _fits(row.get(column, ""), column in counts, column in texts):
                 raise StudyError(f"{path}: damaged: row {number}, {column} is {row[column][:60]!r}; {AGAIN}")
@@ -75,7 +75,7 @@ def _read(path: Path) -> tuple[Rows, list[str]]:
             reader = csv.DictReader(file, strict=True)
             return list(reader), list(reader.fieldnames or ())
     except FileNotFoundError:
-        raise StudyError(f"{path}: missing; the study is not finished, {AGAIN}") from None
+        raise StudyError(f"{path}: missing; the study is not finished; {AGAIN}") from None
     except OSError as error:
         raise StudyError(f"{path}: cannot be read: {error.strerror}; {AGAIN}") from None
     except (UnicodeDecodeError, csv.Error) as error:

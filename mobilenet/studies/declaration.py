@@ -96,9 +96,9 @@ class Replications(Parameters):
         if self.max is not None and self.max < self.min:
             raise ValueError(f"max: should be at least min, which is {self.min}, got {self.max}")
         if self.until is not None and self.max is None:
-            raise ValueError("until: needs max, the replications after which it gives up")
+            raise ValueError("until: needs max, the largest number of replications")
         if self.until is None and self.max is not None and self.max != self.min:
-            raise ValueError("max: needs until, the rule for stopping before it")
+            raise ValueError("max: needs until, the rule for stopping earlier")
         return self
 
     @property
@@ -196,10 +196,10 @@ class Study(Parameters):
             if self.compare.baseline not in levels:
                 raise ValueError(f"compare: baseline {self.compare.baseline!r} is not a level of {self.compare.factor}")
             if len(levels) < 2:
-                raise ValueError(f"compare: {self.compare.factor} has one level only")
+                raise ValueError(f"compare: {self.compare.factor} has only one level")
         both = sorted(self.factors.keys() & self.set.keys())
         if both:
-            raise ValueError(f"set: {both[0]} is a factor as well")
+            raise ValueError(f"set: {both[0]} is also a factor")
         return self
 
     @classmethod

@@ -76,7 +76,7 @@ class StudyFrames:
     def comparison(self) -> pd.DataFrame:
         """Each level and metric against the baseline; of a study with `compare`."""
         if open_store(self.path).study.compare is None:
-            raise StudyError(f"{self.path}: no comparison, since the study names no `compare`")
+            raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
         return self._read("comparison.parquet")
 
     def _read(self, name: str) -> pd.DataFrame:
@@ -110,7 +110,7 @@ def study(
     as for run.
     """
     if workers is not None and master is not None:
-        raise StudyError("workers counts cores of this machine; with master, the master decides")
+        raise StudyError("workers sets the number of cores on this machine; with master, the master decides")
     declared = Study.of(plain_values(what), Path()) if isinstance(what, Mapping) else Path(what)
     result = run_study(
         declared, None if out is None else Path(out), master or local_master(workers), progress, allow_code=allow_code

@@ -109,7 +109,9 @@ class Store:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
-            raise StudyError(f"{self.path}: another process is at work on this study; wait for it or stop it") from None
+            raise StudyError(
+                f"{self.path}: another process is working on this study; wait for it to end or stop it"
+            ) from None
         finally:
             os.close(descriptor)
 

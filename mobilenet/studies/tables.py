@@ -87,7 +87,7 @@ def tables_of_what_is_there(directory: Path) -> str | None:
     if not is_complete or max(path.stat().st_mtime_ns for path in parts) > summary.stat().st_mtime_ns:
         write_tables(store, planned_targets(planned, len(store.configurations)))
     count, done = _rows_of(planned), _rows_of(store.tables / "runs.parquet")
-    return None if done == count else f"{directory}: unfinished: {done} of {count} runs are in these numbers"
+    return None if done == count else f"{directory}: unfinished: these numbers cover {done} of {count} runs"
 
 
 def _rows_of(path: Path) -> int:
@@ -114,7 +114,7 @@ def _with_spark(store: Store, spark: SparkSession, targets: list[int], folder: P
     wrong = own.mapPartitions(partial(_aggregated_all, confidence, place)).collect()
     if wrong:  # returned, as Spark would retry an exception again and again
         raise StudyError(
-            f"{store.measured}: cannot be made into tables: {wrong[0]}; remove it, and run the study again"
+            f"{store.measured}: cannot be converted to tables: {wrong[0]}; remove it, and run the study again"
         )
     for number in range(len(targets)):
         results, runs = (folder / f"{number}.{kind}.parquet" for kind in ("results", "runs"))

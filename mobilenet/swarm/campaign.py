@@ -44,7 +44,7 @@ from mobilenet.verify.judge import Answer, overall
 from mobilenet.workers import in_order
 
 Network = Literal["radio", "adversary", "processes"]
-ENDED_BY_ERROR: Literal["ended by an error"] = "ended by an error"  # of a plug-in
+ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"  # of a plug-in
 LONGEST_ERROR = 400  # of what a plug-in raised: an exception may have any text
 
 
@@ -52,7 +52,7 @@ LONGEST_ERROR = 400  # of what a plug-in raised: an exception may have any text
 class Result:
     seed: int
     network: Network
-    answer: Answer | Literal["ended by an error"]
+    answer: Answer | Literal["ended with an error"]
     explanation: str
     fingerprint: str = ""  # of the run's events
     happened: dict[str, int] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def judge_seed(
         verdicts = verify_run(directory)
         happened = read_json(directory, "counters.json")["rows"]["events"]
     result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint, happened)
-    if keep is not None and result.answer != "valid":  # what ended by an error cannot be played to its end
+    if keep is not None and result.answer != "valid":  # what ended with an error cannot be played to its end
         keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, radio)
     return result
 

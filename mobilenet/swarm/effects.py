@@ -69,7 +69,7 @@ class HostEffects:
         self._network.from_host(self._me, to, message)
 
     def wire(self, to: int | None, message: Any) -> None:
-        raise NotImplementedError("hosts have no wire")
+        raise NotImplementedError("hosts have no wires")
 
     def tell(self, name: str, *arguments: Any) -> None:
         getattr(self, name)(*arguments)

@@ -43,19 +43,19 @@ class Shrinking:
         opened = Run(directory)
         violated = [name for name, verdict in opened.verdicts.items() if verdict.answer == "violated"]
         if not violated:
-            raise RunError(f"{directory}: violates nothing; expected a run whose verdict is violated")
+            raise RunError(f"{directory}: no property is violated; expected a run whose verdict is violated")
         self.violated = violated[0]
         self.explanation = opened.verdicts[self.violated].explanation
         try:
             self.scenario: AnyScenario = load_scenario(directory / "scenario.yaml")
         except ScenarioError:
             raise RunError(
-                f"{directory}: a schedule of the swarm's network without physics, which cannot be made smaller;"
-                " expected a run of a scenario, or one of an odd seed of the swarm"
+                f"{directory}: a schedule on the swarm's network without physics, which cannot be shrunk; expected a"
+                " run of a scenario, or a swarm run with an odd seed"
             ) from None
         if self.scenario.protocol.name == "datagrams":
             raise RunError(
-                f"{directory}: a run in real time, which is never the same again; expected one in virtual time"
+                f"{directory}: a run in real time, which can never be repeated; expected one in virtual time"
             )
         require_allowed(self.scenario, allow_code)
         self.events = opened.events

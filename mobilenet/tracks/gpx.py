@@ -64,7 +64,7 @@ class _Reader:
         elif name == "trkpt" and self.point is not None:
             lon, lat, line, column = self.point
             if self.time_s is None:
-                raise self.sink.error(line, column, "<trkpt> without <time>; expected when it was there")
+                raise self.sink.error(line, column, "<trkpt> without <time>; expected the time of the point")
             if self.name is None:
                 self.name = self._free(self.called or f"track {self.tracks}")
             self.sink.add(self.time_s, self.name, lon, lat, line, column)
@@ -96,5 +96,5 @@ def no_date(text: str) -> str:
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        return f"{short(text)} is not a date, expected one as in 2024-05-01T08:00:00Z"
+        return f"{short(text)} is not a date, expected a date such as 2024-05-01T08:00:00Z"
     return f"{short(text)} is not within the years 1 to 9999 in UTC"

@@ -55,7 +55,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
                 raise ScenarioError(f"{file}:{line}:{found.start(1) + 1}: t: {t_s:g} s is not between 0 and 1e9")
             if not 0 <= speed < 1e6:
                 raise ScenarioError(
-                    f"{file}:{line}:{found.start(5) + 1}: speed: {speed:g} m/s, expected a number from 0 on"
+                    f"{file}:{line}:{found.start(5) + 1}: speed: got {speed:g} m/s, expected a number of at least 0"
                 )
             node(found[2]).commands.extend((t_s, x, y, speed, line))
         elif found := PLACE.fullmatch(text.rstrip("\r\n")):
@@ -80,8 +80,8 @@ def _walk(sink: Sink, name: str, node: _Node) -> None:
             raise sink.error(
                 line,
                 1,
-                f"{axis.lower()}: the first place of node {short(name)} is missing; expected $node_({name[:20]}) set"
-                f" {axis}_ ...",
+                f"{axis.lower()}: the first position of node {short(name)} is missing; expected $node_({name[:20]})"
+                f" set {axis}_ ...",
             )
     (x, line), (y, _) = node.begins["X"], node.begins["Y"]
     t_s = 0.0

@@ -36,7 +36,7 @@ OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # in which progra
 LATEST_S = 1e9
 FARTHEST_M = 1_000_000.0
 MOST_PLACES = 2**31 - 1
-ACROSS = "tracks across the line of 180 degrees are not read"
+ACROSS = "tracks across the 180 degree meridian are not supported"
 
 Ints = NDArray[np.int32]
 Check = tuple[Any, str, Callable[[int], str]]  # which rows are wrong, the name of the value, the message
@@ -86,7 +86,7 @@ class Sink:
     ) -> Recorded:
         """Checked and sorted; `columns`: where t, x and y are, if that is the same in all lines, from 1."""
         if not self._t:
-            raise ScenarioError(f"{self.file}: no track in it")
+            raise ScenarioError(f"{self.file}: contains no tracks")
         t_s, x, y = (np.frombuffer(column, dtype=np.float64) for column in (self._t, self._x, self._y))
         host, line, column = (
             np.frombuffer(column, dtype=np.int32) for column in (self._host, self._line, self._column)
@@ -188,7 +188,8 @@ class Recorded:
                 back,
                 "t",
                 lambda i: (
-                    f"{short(self.names[self.host[i]])} goes from {self.t_s[i - 1]:.15g} to {self.t_s[i]:.15g} s,"
+                    f"{short(self.names[self.host[i]])} has a sample at {self.t_s[i - 1]:.15g} s and then"
+                    f" at {self.t_s[i]:.15g} s,"
                     " expected a later time"
                 ),
             )
@@ -201,9 +202,9 @@ class Recorded:
             (
                 beyond_the_line(self.x, float(self.x[first])),
                 "lon",
-                lambda i: f"{self.x[i]:.10g}, and {self.x[first]:.10g} in line {self.line[first]}: {ACROSS}",
+                lambda i: f"{self.x[i]:.10g} here, but {self.x[first]:.10g} in line {self.line[first]}: {ACROSS}",
             ),
-            (np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: maps end at 85 degrees"),
+            (np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: latitudes end at 85 degrees on the map"),
         )
         return centre(self.x, self.y)
 
@@ -212,14 +213,14 @@ class Recorded:
             return self
         if origin is None:
             raise ScenarioError(
-                f"{self.file}: longitudes and latitudes, but the plane's (0, 0) is not given; expected"
+                f"{self.file}: longitudes and latitudes, but the position of (0, 0) is not given; expected"
                 " origin: {lon, lat}"
             )
         x, y = to_plane(self.x, self.y, origin)
 
         def what(i: int) -> str:
             if abs(self.x[i] - origin.lon) > 270:
-                return f"{self.x[i]:.10g}, and the origin's is {origin.lon:g}: {ACROSS}"
+                return f"{self.x[i]:.10g}, but that of the origin is {origin.lon:g}: {ACROSS}"
             turned = (
                 "; are lon and lat swapped?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
             )

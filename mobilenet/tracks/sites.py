@@ -24,7 +24,7 @@ from mobilenet.tracks.source import called, head, short
 from mobilenet.tracks.table import Table, table
 
 MOST_STATIONS = 10_000
-ACROSS_SITES = "sites across the line of 180 degrees are not read"
+ACROSS_SITES = "sites across the 180 degree meridian are not supported"
 OPENCELLID = (
     "radio",
     "mcc",
@@ -58,7 +58,7 @@ class Sites(NamedTuple):
     def origin(self) -> Origin:
         for i in np.flatnonzero(beyond_the_line(self.a, float(self.a[0])))[:1]:
             raise ScenarioError(
-                f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, and {self.a[0]:.10g} in line"
+                f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g} here, but {self.a[0]:.10g} in line"
                 f" {self.lines[0]}: {ACROSS_SITES}"
             )
         return centre(self.a, self.b)
@@ -68,7 +68,7 @@ class Sites(NamedTuple):
             return self.a, self.b
         if origin is None:
             raise ScenarioError(
-                f"{self.file}: longitudes and latitudes, but the plane's (0, 0) is not given; expected"
+                f"{self.file}: longitudes and latitudes, but the position of (0, 0) is not given; expected"
                 " origin: {lon, lat}"
             )
         x, y = to_plane(self.a, self.b, origin)
@@ -77,7 +77,8 @@ class Sites(NamedTuple):
             i = int(far[0])
             if abs(self.a[i] - origin.lon) > 270:
                 raise ScenarioError(
-                    f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, and the origin's is {origin.lon:g}:"
+                    f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, but that of the origin is"
+                    f" {origin.lon:g}:"
                     f" {ACROSS_SITES}"
                 )
             raise ScenarioError(
@@ -108,7 +109,7 @@ def read_sites(path: Path) -> Sites:
                 continue
             if place in places:
                 raise rows.error(
-                    line, a, rows.titles[a], f"a station is there already, see line {lines[places[place]]}"
+                    line, a, rows.titles[a], f"another station has the same position, see line {lines[places[place]]}"
                 )
             name = "-".join(fields[column].strip() for column in parts)
             if name and name in called_so:
@@ -116,7 +117,7 @@ def read_sites(path: Path) -> Sites:
                     line,
                     parts[0],
                     rows.titles[parts[0]],
-                    f"another station is called {short(name)} too, see line {called_so[name]}",
+                    f"another station has the name {short(name)}, see line {called_so[name]}",
                 )
             places[place] = len(names)
             called_so[name] = line
@@ -125,10 +126,10 @@ def read_sites(path: Path) -> Sites:
             lines.append(line)
             if len(names) > MOST_STATIONS:
                 raise ScenarioError(
-                    f"{called(path)}:{line}: more than {MOST_STATIONS} stations; expected only those of the area"
+                    f"{called(path)}:{line}: more than {MOST_STATIONS} stations; expected only those in the area"
                 )
     if not names:
-        raise ScenarioError(f"{called(path)}: no station in it")
+        raise ScenarioError(f"{called(path)}: contains no stations")
     at = np.array(found, float)
     return Sites(called(path), lonlat, names, at[:, 0], at[:, 1], lines, merged)
 

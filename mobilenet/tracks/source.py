@@ -37,11 +37,9 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     except FileNotFoundError:
         raise ScenarioError(f"{called(path)}: file not found") from None
     except EOFError:
-        raise ScenarioError(f"{called(path)}: packed by gzip, and cut off: its end is missing") from None
+        raise ScenarioError(f"{called(path)}: a truncated gzip file: its end is missing") from None
     except (gzip.BadGzipFile, zlib.error):
-        raise ScenarioError(
-            f"{called(path)}: packed by gzip, and damaged: what comes out is not what was packed"
-        ) from None
+        raise ScenarioError(f"{called(path)}: a damaged gzip file: its content does not match its checksum") from None
     except OSError as error:
         raise ScenarioError(
             f"{called(path)}: cannot be read: {error.strerror or ' '.join(str(error).split())}"
@@ -64,7 +62,7 @@ def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise ScenarioError(f"{file}:{number}:{error.start + 1}: not text in UTF-8") from None
+            raise ScenarioError(f"{file}:{number}:{error.start + 1}: not UTF-8 text") from None
 
 
 def called(path: Path) -> str:

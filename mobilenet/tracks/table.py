@@ -71,7 +71,7 @@ class Table:
                 continue
             if len(fields) != width:
                 at = f"{self._reader.line_num}:{min(len(fields), width) + 1}"
-                raise ScenarioError(f"{self.file}:{at}: {len(fields)} columns where the first line names {width}")
+                raise ScenarioError(f"{self.file}:{at}: {len(fields)} columns, but the first line names {width}")
             if max(map(len, fields)) > MOST_CHARACTERS_IN_A_FIELD:
                 column = max(range(width), key=lambda place: len(fields[place]))
                 raise ScenarioError(
@@ -120,7 +120,7 @@ def no_number(text: str) -> str:
         as_number(text.replace(",", "."))
     except ValueError:
         return f"{short(text)} is not a number"
-    return f"{short(text)} is not a number; write it with a point"
+    return f"{short(text)} is not a number; use a decimal point"
 
 
 @contextmanager

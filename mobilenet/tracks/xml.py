@@ -60,7 +60,7 @@ class Xml:
                 fed += len(piece)
                 self._parser.Parse(piece, False)
                 if fed - self._heard_at > LONGEST + PIECE:
-                    raise self.error(f"nothing begins or ends within {LONGEST} bytes")
+                    raise self.error(f"no element begins or ends within {LONGEST} bytes")
                 self._fed = fed
             self._parser.Parse(b"", True)
         except expat.ExpatError as error:
@@ -68,14 +68,14 @@ class Xml:
             inside = f", inside <{self.open[-1][:40]}>" if self.open else ""
             raise ScenarioError(f"{where}: not XML: {expat.errors.messages[error.code]}{inside}") from None
         except (ValueError, LookupError) as error:  # an unknown encoding
-            raise ScenarioError(f"{self.file}: not XML that can be read: {error}; expected UTF-8") from None
+            raise ScenarioError(f"{self.file}: not readable as XML: {error}; expected UTF-8") from None
 
     def _on_start(self, name: str, attributes: Attributes) -> None:
         name = name.rpartition(":")[2]
         self._heard_at = self._fed
         self.open.append(name)
         if len(self.open) > DEEPEST:
-            raise self.error(f"more than {DEEPEST} elements inside each other")
+            raise self.error(f"elements nested more than {DEEPEST} levels deep")
         self._text.clear()
         self._start(name, attributes)
 
@@ -87,4 +87,4 @@ class Xml:
         self.open.pop()
 
     def _refuse_doctype(self, name: str, *rest: Any) -> None:
-        raise self.error("a document type (<!DOCTYPE>), which could make it grow without end; remove it")
+        raise self.error("a document type (<!DOCTYPE>), which could make the content grow without limit; remove it")

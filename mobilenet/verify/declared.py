@@ -49,7 +49,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
     if strangers := sorted(set(manifest["promises"]) - set(promised["promises"]) - set(BOUNDS)):
         what = f"promises.{strangers[0]} is {_short(manifest['promises'][strangers[0]])}"
-        raise RunError(f"{directory / 'manifest.json'}: damaged: {what}, but nothing that scenario.yaml makes has it")
+        raise RunError(f"{directory / 'manifest.json'}: damaged: {what}, but no run of scenario.yaml has this entry")
     manifest["promises"] |= {name: value for name, value in promised["promises"].items() if name in BOUNDS}
     wrong = [(name, _at(manifest, name), value) for name, value in _leaves("", promised)]
     wrong += [(name, manifest[name], value) for name, value in told.items() if name in manifest]
@@ -57,7 +57,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
         if is_told != value:
             name, is_told, value = _first_difference(name, is_told, value)
             raise RunError(
-                f"{directory / 'manifest.json'}: damaged: {name} is {_short(is_told)}, scenario.yaml makes it"
+                f"{directory / 'manifest.json'}: damaged: {name} is {_short(is_told)}, but by scenario.yaml it is"
                 f" {_short(value)}"
             )
     problem = _manifest_problem(manifest, scenario)
@@ -78,7 +78,7 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     if form is not None:
         return form
     if manifest.get("real_time") is not None and getattr(scenario.protocol, "name", "") != "datagrams":
-        return "real_time, but nothing in this scenario lives in real time"
+        return "real_time, but nothing in this scenario runs in real time"
     if replication != 0:
         return f"replication is {_short(replication)}, expected 0"
     is_drawn = isinstance(scenario, AdversarySchedule)

@@ -61,7 +61,7 @@ def solid(shape: shapely.Geometry) -> shapely.Polygon | shapely.MultiPolygon:
         part for part in shapely.get_parts(shape) if isinstance(part, shapely.Polygon) and part.area > LEAST_AREA_M2
     ]
     if not parts:
-        raise ScenarioError("nothing is left of the area that hosts walk in")
+        raise ScenarioError("the area that hosts walk in is empty")
     ground = parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
     shapely.prepare(ground)
     return ground

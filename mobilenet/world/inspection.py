@@ -161,19 +161,19 @@ def no_run(found: Inspection, most_s: float) -> tuple[str, str] | None:
     if gap is not None and gap.value + 1 > LONGEST_GAP_S:
         return (
             (
-                f"line {gap.line}: {short(gap.host)} is silent for {gap.value:.0f} s, but at most {LONGEST_GAP_S:.0f} s"
-                " can be bridged"
+                f"line {gap.line}: {short(gap.host)} has no sample for {gap.value:.0f} s, but at most"
+                f" {LONGEST_GAP_S:.0f} s can be bridged"
             ),
-            "cut the file there",
+            "split the file there",
         )
     if found.window_s(most_s) is not None:
         return None
-    why = f"no host is there for more than {LEAST_S:g} s"
+    why = f"no host is present for more than {LEAST_S:g} s"
     if len(found.recorded.t_s) == len(found.recorded.names):
-        return f"{why}, each has one sample", "give all samples of a host the same id"
+        return f"{why}, since each has only one sample", "give all samples of a host the same id"
     return (
         f"{why}, the longest for {found.longest_s():g} s",
-        "bring longer tracks, or see whether the times are seconds",
+        "provide longer tracks, or check whether the times are in seconds",
     )
 
 

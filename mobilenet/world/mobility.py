@@ -92,7 +92,7 @@ class HostsParameters(Parameters):
         if isinstance(self.mobility, Tracks) and self.count is not None:
             raise ValueError("count: the tracks determine it; to take fewer of them, set mobility.max_hosts")
         if not isinstance(self.mobility, Tracks) and self.count is None:
-            raise ValueError("count: missing, expected how many hosts there are")
+            raise ValueError("count: missing, expected the number of hosts")
         return self
 
 
@@ -163,7 +163,7 @@ def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
     if not callable(walk):
         raise _wrong(
             mobility,
-            f"walk(ground) gives {_shown(walk)}, expected something to call with a host's stream, that yields legs",
+            f"walk(ground) returned {_shown(walk)}, expected a function that takes a host's stream and yields legs",
         )
     found: Walk = walk
     return found
@@ -176,7 +176,7 @@ def _legs_of(mobility: OwnMobility, legs: Any) -> Iterator[Any]:
     except TypeError:
         raise _wrong(
             mobility,
-            f"what walk(ground) returned gives {_shown(legs)} for a stream, expected legs, one after the other",
+            f"the function returned by walk(ground) returned {_shown(legs)} for a stream, expected an iterator of legs",
         ) from None
 
 
@@ -209,18 +209,18 @@ def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iter
         speed_mps = hypot(leg.vx_mps, leg.vy_mps)
         if not speed_mps <= limit_mps * HARDLY_FASTER:
             raise ScenarioError(
-                f"hosts.mobility.speed_limit_mps: {mobility.reference} walks at {speed_mps:g} m/s, faster than"
+                f"hosts.mobility.speed_limit_mps: {mobility.reference} moves at {speed_mps:g} m/s, faster than"
                 f" {limit_mps:g}"
             )
         if leg.duration_ns is not None and (type(leg.duration_ns) is not int or leg.duration_ns <= 0):
             raise ScenarioError(
                 f"hosts.mobility.class: {mobility.reference}: a leg lasts {leg.duration_ns!r} ns, expected a whole"
-                " number above 0, or None for ever"
+                " number above 0, or None for an unlimited time"
             )
         if here is not None and hypot(leg.x_m - here[0], leg.y_m - here[1]) > NEARLY_THERE_M:
             raise ScenarioError(
                 f"hosts.mobility.class: {mobility.reference}: a leg begins at ({leg.x_m:g}, {leg.y_m:g}) m, but the"
-                f" last one ended at ({here[0]:g}, {here[1]:g}) m"
+                f" previous one ended at ({here[0]:g}, {here[1]:g}) m"
             )
         if leg.duration_ns is not None:
             seconds = leg.duration_ns / SECOND

@@ -135,8 +135,8 @@ def imported(
     found = _some(found, parameters, seed)
     if not found:
         raise ScenarioError(
-            f"{Path(parameters.file).name}: no host is there for more than {parameters.leave_before_end_s:g} s "
-            f"between {start_s:g} and {window_ends_s:g} s"
+            f"{Path(parameters.file).name}: no host is present for more than {parameters.leave_before_end_s:g} s"
+            f" between {start_s:g} and {window_ends_s:g} s"
         )
     return Imported(list(found.values()), list(found), too_short, fastest_mps)
 
@@ -162,7 +162,7 @@ def require_continuous(recorded: Recorded, max_gap_s: float, max_speed_mps: floa
 
     def silent(i: int) -> str:
         return (
-            f"{short(recorded.names[recorded.host[i]])} is silent for {gap_s[i]:g} s, which is more than max_gap_s"
+            f"{short(recorded.names[recorded.host[i]])} has no sample for {gap_s[i]:g} s, which is more than max_gap_s"
             f" {max_gap_s:g}"
         )
 

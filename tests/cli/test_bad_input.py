@@ -27,9 +27,9 @@ SCENARIOS: dict[str, tuple[bytes, str]] = {
     ),
     "deep": (b"[" * 10_000, "more than 20 levels"),
     "an alias": (b"a: &x [1]\nb: *x\n", "anchor &x"),
-    "binary": (bytes(range(256)) * 8, "not text in UTF-8"),
-    "zeros": (b"\0" * 100, "not YAML: a control character"),
-    "latin": ("name: Zürich\n".encode("latin-1"), "it.yaml:1: not text in UTF-8"),
+    "binary": (bytes(range(256)) * 8, "not UTF-8 text"),
+    "zeros": (b"\0" * 100, "not YAML: contains a control character"),
+    "latin": ("name: Zürich\n".encode("latin-1"), "it.yaml:1: not UTF-8 text"),
     "long": (b"#" * 2_000_000, "more than 1000000"),
     "no tracks": (TRACKS.replace("streets_tracks", "no_such_tracks").encode(), "not found next to the scenario"),
 }
@@ -61,14 +61,14 @@ COMMAND_LINES = {
     "a name that is no text": (("run", b"x\xff.yaml"), "x\\udcff.yaml: cannot be read"),
     "a name too long": (("run", "x" * 5000), "cannot be read: File name too long"),
     "a huge value": (("run", FIRST, "--set", "duration_s=1e300"), "duration_s: should be at most 1000000"),
-    "a value of many digits": (("run", FIRST, "--set", "hosts.count=" + "9" * 5000), "a number of 5000 characters"),
+    "a value of many digits": (("run", FIRST, "--set", "hosts.count=" + "9" * 5000), "a number with 5000 characters"),
     "a value without end": (("run", FIRST, "--set", "hosts.count=[" * 3), "--set hosts.count=["),
     "a value that would fill the disk": (("run", FIRST, "--set", "workload.interval_s=0.001", "--set",
     "duration_s=1e6"), "limits.max_events"),
     "no equals sign": (("check", FIRST, "--set", "seed"), "--set seed: expected key=value"),
     "a value that is no text": (("check", FIRST, "--set", b"name=\xff"), "--set name="),
     "an output that is no text": (("run", FIRST, *SHORT, "--out", b"x\xff"),
-    "x\\udcff: cannot be written: the name is not text"),
+    "x\\udcff: cannot be written: the name is not UTF-8 text"),
     "no run": (("show", "nothing"), "nothing: no such run directory"),
     "a file as a run": (("verify", FIRST), "no such run directory"),
     "another directory as a run": (("verify", ROOT / "scenarios"), "missing; this is not a complete run directory"),
@@ -107,12 +107,12 @@ def _too_long_below_a_new_folder(place: Path) -> str:
 
 
 OUTPUTS: dict[str, tuple[Callable[[Path], str], str]] = {
-    "a file": (_file, "taken: exists already"),
-    "a directory": (_directory, "taken: exists already"),
-    "a link to nowhere": (_link_to_nowhere, "taken: exists already"),
-    "here": (lambda place: ".", "exists already"),
-    "above": (lambda place: "new/..", "exists already"),
-    "nothing": (lambda place: "", "exists already"),
+    "a file": (_file, "taken: already exists"),
+    "a directory": (_directory, "taken: already exists"),
+    "a link to nowhere": (_link_to_nowhere, "taken: already exists"),
+    "here": (lambda place: ".", "already exists"),
+    "above": (lambda place: "new/..", "already exists"),
+    "nothing": (lambda place: "", "already exists"),
     "below a file": (_below_a_file, "taken/deep/it: cannot be written: Not a directory"),
     "where nobody can write": (lambda place: "/proc/it/it", "/proc/it/it: cannot be written"),
     "a name too long": (_too_long_below_a_new_folder, "cannot be written: File name too long"),
@@ -134,7 +134,7 @@ def test_a_run_that_is_there_may_be_replaced(tmp_path: Path) -> None:
     words = ("run", FIRST, "--set", "duration_s=1", "--out", "it")
     assert mobilenet(*words, place=tmp_path).returncode == 0
     said = one_line(mobilenet(*words, place=tmp_path), 2)
-    assert said == "it: exists already; replace it with --force, or name another directory with --out"
+    assert said == "it: already exists; replace it with --force, or name another directory with --out"
     assert mobilenet(*words, "--force", place=tmp_path).returncode == 0
 
 

@@ -51,7 +51,7 @@ def test_what_a_run_that_never_rests_takes_is_not_underestimated(protocol: str) 
 
 def test_cells_that_do_not_touch_are_told(tmp_path: Path) -> None:
     done = mobilenet("check", SCENARIOS / "static.yaml", "--set", "wireless.range_m=20", place=tmp_path)
-    assert done.returncode == 0 and "grounds that do not touch" in done.stdout
+    assert done.returncode == 0 and "areas that do not touch" in done.stdout
     assert "warning" not in mobilenet("check", SCENARIOS / "static.yaml", place=tmp_path).stdout
 
 
@@ -74,7 +74,7 @@ def test_a_dry_run_knows_metrics_and_says_what_spark_takes(tmp_path: Path) -> No
     assert "did you mean 'delivery_delay_mean_s'" in one_line(done, 2)
     study.write_text(text)
     done = mobilenet("study", study, "--dry-run", place=tmp_path)
-    assert done.returncode == 0 and "are Spark's own" in done.stdout
+    assert done.returncode == 0 and "of which Spark itself takes" in done.stdout
 
 
 def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
     verdict = tmp_path / "b" / "verdict.json"
     verdict.write_text(verdict.read_text().replace('"valid"', '"violated"', 1))
     said = mobilenet("diff", "a", "b", place=tmp_path).stdout
-    assert "verdict  the one  the other" in said and "violated" in said and "no metric differs" in said
+    assert "verdict  first run  second run" in said and "violated" in said and "no metric differs" in said
 
 
 @pytest.mark.parametrize(

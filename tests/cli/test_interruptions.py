@@ -150,7 +150,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk(small_disk: Path) -> None:
     said = one_line(mobilenet("run", FIRST, "-q", "--out", "deep/it", place=small_disk), 3)
-    assert said == "deep/it: could not be written whole: No space left on device"
+    assert said == "deep/it: could not be written completely: No space left on device"
     assert everything_below(small_disk) == []
 
 
@@ -169,7 +169,7 @@ def test_a_limit_on_the_size_of_files(size_bytes: int, tmp_path: Path) -> None:
         preexec_fn=limit,
         check=False,
     )
-    assert one_line(done, 3) == "it: could not be written whole: File too large"
+    assert one_line(done, 3) == "it: could not be written completely: File too large"
     assert everything_below(tmp_path) == []
 
 

@@ -95,7 +95,7 @@ def test_what_killed_ones_left_of_a_picture_goes(mine: Path, tmp_path: Path) -> 
     [
         (("check", FIRST, "--set", "wireless.range_m=1e-300"), "wireless.range_m: "),
         (("reference", "-o", "/proc/x.md"), "/proc/x.md: cannot be written: "),
-        (("study", "nul.yaml", "--dry-run"), "a NUL is in its name"),
+        (("study", "nul.yaml", "--dry-run"), "its name contains a NUL character"),
         (("study", "long.yaml", "--dry-run"), "cannot be read: File name too long"),
     ],
 )

@@ -56,5 +56,5 @@ def test_only_hosts_with_the_same_part_are_mirrored() -> None:
         REPEATING,
     ):
         assert not is_symmetric(case)
-    with pytest.raises(ValueError, match="same part"):
+    with pytest.raises(ValueError, match="same role"):
         Mirror(Search(REPEATING).space)

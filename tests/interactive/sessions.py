@@ -85,7 +85,7 @@ def played(seed: int, scenario: str) -> LiveSession:
             else:
                 live.switch(draw.randrange(len(live.branches)))
         except ScenarioError as error:
-            if "active part is over" not in str(error):
+            if "after the active part" not in str(error):
                 raise
             live.rewind(live.now_s * draw.random())
     while not live.is_over:

@@ -50,12 +50,12 @@ def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -
     assert delay["pairs"] == itself["pairs"] == 6
     assert 0 < delay["low"] < delay["high"] < itself["low"]  # who is down waits longest
     assert job.text.startswith(
-        "The crash of h3 at 8 s, in the 20 s after it, 6 worlds with and without it (95 % intervals): The mean"
-        " delivery delay is "
+        "Effect of the crash of h3 at 8 s in the 20 s after it, from 6 worlds with and without it (95 % intervals):"
+        " The mean delivery delay is "
     )
     study = Path(job.result["directory"])
     one = desk.session.branch.interventions[0]
-    assert job.text.endswith(f"With what arrived later: mobilenet compare {study}")
+    assert job.text.endswith(f"To include later deliveries: mobilenet compare {study}")
     assert effect_in_words(one, 20, differences(study, one, 28)) in job.text
 
 
@@ -77,7 +77,7 @@ def test_two_jobs_at_a_time_have_directories_of_their_own(desk: Desk) -> None:
     assert len({job.about for job in jobs}) == 2
     for job in jobs:
         assert ended(job).state == "failed"  # the fingerprint asked for is none
-        assert "other events than the session" in job.text
+        assert "different events from the session" in job.text
 
 
 def test_words_of_interventions(desk: Desk) -> None:
@@ -134,9 +134,9 @@ def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> No
         {"metric": CELL[0], "pairs": 27, "difference": 0.1, "low": -0.1, "high": 0.3},
     ]
     assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, found) == (
-        "The crash of h0 at 4 s, in the 20 s after it, 30 worlds with and without it (95 % intervals): The mean"
-        " delivery delay is 0.410 s ± 0.050 s more with it. Too few runs have a value for the mean delay at h0 itself."
-        " No measurable difference in the number of deliveries, -2.0 ± 3.0; in the mean delay at the"
+        "Effect of the crash of h0 at 4 s in the 20 s after it, from 30 worlds with and without it (95 % intervals):"
+        " The mean delivery delay is higher by 0.410 s ± 0.050 s with it. Too few runs have a value for the mean delay"
+        " at h0 itself. No measurable difference in the number of deliveries, -2.0 ± 3.0; in the mean delay at the"
         " other hosts of h0's cell, +0.10 s ± 0.20 s (27 worlds)."
     )
 
@@ -148,7 +148,7 @@ def test_a_host_that_was_added_and_touched_cannot_be_thought_away(desk: Desk) ->
         live.play(live.now_s + 1)
     live.do("crash", host="h7")
     for number in (3, 4):
-        with pytest.raises(ScenarioError, match="h7 was added by that or later, and touched"):
+        with pytest.raises(ScenarioError, match="h7 was added by this intervention or later, and a later"):
             desk.jobs.effect(live.scenario, live.first_hosts, number, 2)
     assert not desk.jobs.jobs
 
@@ -163,14 +163,14 @@ def test_numbers_of_added_hosts_go_by_time() -> None:
 def test_at_most_four_things_are_done_at_a_time_and_none_of_them_twice(desk: Desk) -> None:
     jobs, scenario = desk.jobs, desk.session.scenario
     jobs.effect(scenario, 6, 0, 300)
-    with pytest.raises(ScenarioError, match="that of the crash of h3 at 8 s is in progress already"):
+    with pytest.raises(ScenarioError, match="the effect of the crash of h3 at 8 s is already being estimated"):
         jobs.effect(scenario, 6, 0, 300)
     jobs.effect(scenario, 6, 0, 301)  # another question
     jobs.effect(scenario, 6, 1, 300)
     jobs.save(scenario, Path("runs/mine"), (0, ""))
     with pytest.raises(ScenarioError, match="4 jobs are in progress"):
         jobs.effect(scenario, 6, 2, 300)
-    with pytest.raises(ScenarioError, match="runs/mine exists already"):
+    with pytest.raises(ScenarioError, match="runs/mine already exists"):
         jobs.save(scenario, Path("runs/mine"), (0, ""))
     jobs.close()
     assert {job.state for job in jobs.jobs} == {"failed"}
@@ -193,8 +193,8 @@ def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> No
 
 def test_numbers_have_the_digits_of_their_half_width() -> None:
     found = [{"metric": "deliveries", "pairs": 9, "difference": 3110.4, "low": 2950.0, "high": 3270.8}]
-    assert "The number of deliveries is 3,110 ± 160 more with it." in effect_in_words(
+    assert "The number of deliveries is higher by 3,110 ± 160 with it." in effect_in_words(
         Loss(at_s=4, do="loss", loss=0.5), 20, found
     )
     found[0] |= {"difference": -53.2, "low": -72.0, "high": -34.4}
-    assert "is 53 ± 19 fewer with it." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, found)
+    assert "is lower by 53 ± 19 with it." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, found)

@@ -293,7 +293,7 @@ def test_the_page_needs_the_token_the_host_and_the_origin(served_to_all: Server)
     assert refusal(base)[0] == 403
     assert "token is missing or wrong" in refusal(f"{base}?token=wrong")[1]
     assert "origin" in refusal(served_to_all.url, Origin="http://evil.example")[1]
-    assert "not the address" in refusal(served_to_all.url, Host="evil.example")[1]
+    assert "does not match the address" in refusal(served_to_all.url, Host="evil.example")[1]
     assert refusal(served_to_all.url.replace("/?", "/etc/passwd?"))[0] == 404
     for bad in ("token=wrong", "", "token="):
         with pytest.raises(InvalidStatus, match="403"):
@@ -309,7 +309,7 @@ def test_a_request_that_is_none_is_refused_in_one_line(served_to_all: Server, re
         other.sendall(f"{request_}\r\n".encode())
         answer = other.makefile("rb").read().decode()
     assert answer.startswith("HTTP/1.1 403")
-    assert answer.endswith("refused: not a request for a page\n")
+    assert answer.endswith("refused: not a valid HTTP request\n")
 
 
 def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
@@ -326,12 +326,12 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
     [
         ("garbage", "not JSON"),
         ("[1, 2]", "expected an object"),
-        ('{"command": "explode"}', "command: 'explode', expected one of play, speed, pause"),
+        ('{"command": "explode"}', "command: got 'explode', expected one of play, speed, pause"),
         ('{"command": "play", "speed": 0}', "speed"),
         ('{"command": "play", "speed": "fast"}', "speed"),
         ('{"command": "play", "speed": NaN}', "speed"),
         ('{"command": "step", "what": "leap"}', "what: "),
-        ('{"command": "rewind", "to_s": 99}', "rewind: 99 s, expected a time between 0 and now"),
+        ('{"command": "rewind", "to_s": 99}', "rewind: got 99 s, expected a time between 0 and the current time"),
         ('{"command": "rewind", "to_s": -1}', "to_s: "),
         ('{"command": "switch", "branch": 7}', "switch: branch 7 does not exist"),
         ('{"command": "do", "what": {"do": "crash", "host": "h99"}}', "there is no h99 among 6 hosts"),
@@ -339,7 +339,7 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
         ('{"command": "do", "what": {}}', "do: "),
         (
             '{"command": "do", "what": {"do": "crash", "host": "h1"}, "back_to_s": 20}',
-            "do: back_to_s: 20 s, expected a time until now, 0 s",
+            "do: back_to_s: got 20 s, expected at most the current time, 0 s",
         ),
         ('{"command": "do", "what": {"what": 1, "self": 2, "do": "crash"}}', ""),
         ('{"command": "effect", "intervention": 3}', "effect: intervention 3 does not exist"),
@@ -389,7 +389,7 @@ def test_a_flood_of_commands_is_refused_in_one_line(served_to_all: Server) -> No
             replies.append(talk.receive())
         assert "error" not in replies[-1]
         errors = [reply["error"] for reply in replies if "error" in reply]
-        assert set(errors) == {"more than 100 messages a second: those until the second is over are dropped"}
+        assert set(errors) == {"more than 100 messages a second: further messages in this second are dropped"}
         assert len(errors) <= 3  # one in each second that the thousand took
         assert len(replies) - len(errors) <= 301
 
@@ -402,7 +402,7 @@ def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(served: Server, tmp_pa
         talk.do("crash", host="h1")
     code, out, err = served.end()
     assert (code, err) == (0, "")
-    assert "the run until then, with 1 intervention, is in runs/first-live-s1, marked as ended early" in out
+    assert "the run up to that point, with 1 intervention, is in runs/first-live-s1, marked as ended early" in out
     kept = mobilenet.load(tmp_path / "runs" / "first-live-s1")
     assert kept.manifest["ended_by_error"].startswith("stopped by hand at 5 s")
     assert kept.verdict == "unknown"

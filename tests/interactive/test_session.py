@@ -160,16 +160,16 @@ def test_what_cannot_be_done_is_said_in_one_line_and_nothing_happens(
 @pytest.mark.long
 def test_nothing_can_be_done_when_the_active_part_is_over(live: LiveSession) -> None:
     live.play()
-    with pytest.raises(ScenarioError, match="the active part is over at 30 s"):
+    with pytest.raises(ScenarioError, match="the active part, which ended at 30 s"):
         live.do("crash", host="h1")
     live.rewind(29)
     live.do("crash", host="h1")
 
 
 def test_scenarios_of_processes_and_of_udp_programs_are_refused() -> None:
-    with pytest.raises(ScenarioError, match="live runs are those of hosts and stations"):
+    with pytest.raises(ScenarioError, match="only runs of hosts and stations can be live"):
         mobilenet.live(ROOT / "vcube" / "causal.yaml")
-    with pytest.raises(ScenarioError, match="expected mobilenet serve"):
+    with pytest.raises(ScenarioError, match="use mobilenet serve"):
         mobilenet.live(ROOT / "programs" / "udp.yaml", allow_code=True)
 
 
@@ -222,7 +222,7 @@ def test_who_stands_at_the_end_stays_there(live: LiveSession) -> None:
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: it takes effect now"),
+        ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: an intervention takes effect now"),
         ({"do": "crash", "host": "h1", "at_s: 3}, {do: crash, host": "h2"}, "unknown key"),
         ({"do": "crash", "host": "h1", "a: b\nc": 1}, "unknown key"),
         ({"do": "crash", "host": "h1}, {do: crash, host: h2, at_s: 3"}, "host: expected a name"),
@@ -244,7 +244,7 @@ def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
     with pytest.raises(ScenarioError, match=r"limits\.max_events"):
         while not live.is_over:
             live.step("frame")
-    with pytest.raises(ScenarioError, match="the run was ended by an error"):
+    with pytest.raises(ScenarioError, match="the run ended with an error"):
         live.play()
 
 
@@ -279,7 +279,7 @@ def test_numbers_of_numpy_are_numbers_and_what_is_none_is_refused_in_words() -> 
     live.do("loss", loss=np.float64(0.3))
     assert live.do("drag", host="h1", to_m=np.array([1, 2]))["to_m"] == (1.0, 2.0)
     for nonsense in ({"host": object()}, {"host": {1, 2}}):
-        with pytest.raises(ScenarioError, match="expected numbers, text, lists, dictionaries"):
+        with pytest.raises(ScenarioError, match="expected numbers, text, lists or dictionaries"):
             live.do("crash", **nonsense)
     with pytest.raises(ScenarioError, match="a NoneType, expected a file, a dictionary or a scenario"):
         mobilenet.live(None)  # type: ignore[arg-type]

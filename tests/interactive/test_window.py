@@ -110,7 +110,7 @@ def test_a_person_plays_pauses_steps_crashes_drags_saves_and_runs_it_again(windo
     page.until(f"{LIVE}.jobs.length && {LIVE}.jobs[0].state !== 'running'")
     told = window.value(f"{LIVE}.jobs[0]")
     assert told["state"] == "done", told["text"]
-    page.until("document.querySelector('[data-list=jobs]').textContent.includes('kept in runs/mine: valid')")
+    page.until("document.querySelector('[data-list=jobs]').textContent.includes('saved in runs/mine: valid')")
     again = subprocess.run(
         [sys.executable, "-m", "mobilenet", "run", "runs/mine/scenario.yaml", "--out", "again"],
         cwd=tmp_path, capture_output=True, text=True, check=False,

@@ -20,7 +20,7 @@ from mobilenet.simulation.plugin_code import PluginError
 from tests.programs.own import answering, scenario
 
 BAD = {
-    "nonsense": ("print('hello')", r"line 1 of its output, hello: is not JSON; expected one object to a line"),
+    "nonsense": ("print('hello')", r"line 1 of its output, hello: is not JSON; expected one object on each line"),
     "a number": ("print(5)", r'line 1 of its output, 5: expected an object with the key "do"'),
     "an unknown action": ("""print('{"do":"fly"}')""", r"'fly' is no action; expected one of send, broadcast, timer"),
     "an unknown key": ("""print('{"do":"left","session":1,"why":2}')""", "unknown key 'why'; expected keys of left: s"),
@@ -29,10 +29,10 @@ BAD = {
     "null": ("""print('{"do":"left","session":null}')""", "session is null, expected a whole number from 0"),
     "5000 digits": (
         "print('{\"do\":\"left\",\"session\":' + '9' * 5000 + '}')",
-        "whole number of more than 4,300 digits",
+        "whole number with more than 4,300 digits",
     ),
     "of another role": ("""print('{"do":"serves"}')""", "'serves' is an action of a station, not of a host"),
-    "no timer": ("""print('{"do":"timer","name":"x"}')""", "a timer needs one of after_ns and between_ns"),
+    "no timer": ("""print('{"do":"timer","name":"x"}')""", "a timer needs either after_ns or between_ns"),
     "backwards": ("""print('{"do":"timer","name":"x","between_ns":[2,1]}')""", r"expected \[a, b\] in nanoseconds"),
     "no station": ("""print('{"do":"send","to":9,"message":1}')""", "there is no station 9, only 0 to 1"),
     "too big": (
@@ -41,7 +41,7 @@ BAD = {
     ),
     "too big without bytes": (
         """print('{"do":"broadcast","payload_bytes":60000,"message":"%s"}' % ('x' * 5506))""",
-        "its message and payload_bytes make 65508 bytes, and a frame carries at most 65507; expected",
+        "its message and payload_bytes add up to 65508 bytes, and a frame carries at most 65507; expected",
     ),
     "half a sign": (
         """print('{"do":"timer","name":"\\\\ud800","after_ns":1}')""",
@@ -49,20 +49,20 @@ BAD = {
     ),
     "half a sign to store": (
         """print('{"do":"store","stable":["\\\\ud800"]}')""",
-        r"stable has half a character in it \(a lone surrogate\), expected text that has UTF-8; the event was",
+        r"stable contains half a character \(a lone surrogate\), expected text that can be encoded in UTF-8",
     ),
-    "too large to store": ("""print('{"do":"store","stable":1e400}')""", "stable has a number that is too large in it"),
+    "too large to store": ("""print('{"do":"store","stable":1e400}')""", "stable contains a number that is too large"),
     "half a sign as a tag": (
         """print('{"do":"broadcast","message":1,"tag":"\\\\ud800"}')""",
-        "tag has half a character in it",
+        "tag contains half a character",
     ),
     "too large a tag": (
         """print('{"do":"send","to":0,"message":1,"tag":1e999}')""",
-        "tag has a number that is too large",
+        "tag contains a number that is too large",
     ),
     "too large to send": (
         """print('{"do":"send","to":0,"message":[1e999]}')""",
-        "message has a number that is too large",
+        "message contains a number that is too large",
     ),
     "a station beyond": (
         """print('{"do":"joined","session":1,"station":9223372036854775807}')""",
@@ -73,13 +73,13 @@ BAD = {
     "no UTF-8": ("sys.stdout.buffer.write(b'ab\\xff\\n'); sys.stdout.flush()", "bytes that are not UTF-8, after 'ab'"),
     "a buffer too late": (
         """print('{"do":"buffer","name":"x","size":1}') if e['ev'] != 'start' else 0""",
-        "buffer 'x' was not named in the answer to the first start of a host; there: none",
+        "buffer 'x' is not among those named in the answer to the first start of a host: none",
     ),
     "after done": (
         """print('{"do":"done"}\\n{"do":"log","text":"x"}')""",
         r'after {"do":"done"}, which ends an answer',
     ),
-    "done and more": ("""print('{"do":"done","x":1}')""", r'expected {"do":"done"}, and nothing else in it'),
+    "done and more": ("""print('{"do":"done","x":1}')""", r'expected {"do":"done"} without other keys'),
     "a line of 2 MiB": ("print('x' * 2**21)", "a line of more than 1,048,576 bytes"),
     "an exit": ("sys.exit(7)", "it ended with exit code 7"),
     "an exit with words": ("sys.stderr.write('no\\nluck\\n'); sys.exit(7)", "last on its standard error: no | luck"),
@@ -175,7 +175,7 @@ def test_who_begins_anew_at_once_for_ever_ends_the_run(
     event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(party, "MOST_AT_ONCE", 2000)
-    said = rf'h0: more than 2,000 events at one moment, .* the last: {{"ev":"{event}",.*; expected'
+    said = rf'h0: more than 2,000 events at the same moment, .* the last: {{"ev":"{event}",.*; expected'
     with pytest.raises(PluginError, match=said):
         ran(tmp_path, AT_ONCE[event])
     assert nobody_left(tmp_path)
@@ -193,10 +193,10 @@ def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
     [
         (["no-such-program-here"], "cannot be started: No such file or directory; expected a program on the PATH"),
         (["./folder"], "cannot be started: "),
-        (["plain.txt"], r"Permission denied; it may not be executed; expected chmod \+x \S+plain.txt, or what runs it"),
-        (["./host.py"], r"or what runs it before it, as in \[python3, host.py\]"),
-        (["binary"], "Exec format error; expected a binary for this machine, or a first line that names what runs it"),
-        (["script"], "No such file or directory; expected a binary for this machine, or a first line that names what"),
+        (["plain.txt"], r"Permission denied; it is not executable; run chmod \+x \S+plain.txt, or put its"),
+        (["./host.py"], r"or put its interpreter first, as in \[python3, host.py\]"),
+        (["binary"], "Exec format error; expected a binary for this machine, or a first line that names an installed"),
+        (["script"], "No such file or directory; expected a binary for this machine, or a first line that names an"),
     ],
 )
 def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tm
 WARNED = {
     "[sh, nofile.sh]": "protocol.command.1: file nofile.sh not found next to the scenario",
     "[no-such-program]": "protocol.command.0: program no-such-program not found next to the scenario or on the PATH",
-    "[silent.py]": "protocol.command.0: silent.py: it may not be executed; expected chmod +x",
+    "[silent.py]": "protocol.command.0: silent.py: it is not executable; run chmod +x",
     "{host: [python3, silent.py], station: [sh, x.sh]}": "protocol.command.station.1: file x.sh not found",
 }
 

@@ -90,7 +90,7 @@ def test_degrees(tmp_path: Path) -> None:
     assert read_buildings(file(tmp_path, polygon(on_earth(SQUARE))), ORIGIN) == [there]
     named = {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}}
     assert read_buildings(file(tmp_path, collection(feature(polygon(on_earth(SQUARE))), **named)), ORIGIN) == [there]
-    assert ": longitudes and latitudes, but the plane's (0, 0) is not given" in refusal(
+    assert ": longitudes and latitudes, but the position of (0, 0) is not given" in refusal(
         tmp_path, polygon(on_earth(SQUARE))
     )
     far = refusal(tmp_path, polygon(on_earth(SQUARE)), Origin(lon=-70, lat=0))
@@ -115,7 +115,7 @@ def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
 ) -> None:
     content = collection(feature(polygon(ring), name="Mill"), **more)
     said = refusal(tmp_path, content, in_plane=False)
-    assert said.startswith(": feature 1 ('Mill'): longitudes and latitudes, as it has no crs that is known here")
+    assert said.startswith(": feature 1 ('Mill'): longitudes and latitudes, as it has no crs that mobilenet knows")
     assert said.endswith('expected origin: {lon, lat}, or, if these are metres, "crs": null in the file')
     (building,) = read_buildings(file(tmp_path, {**content, "crs": None}))
     assert building[0][0] == (100 * ring[0][0], 100 * ring[0][1])
@@ -138,7 +138,7 @@ def test_with_an_origin_they_are_degrees_and_beyond_its_reach_or_180_metres(tmp_
 def test_crs_that_is_geographic(name: str, tmp_path: Path) -> None:
     wide = collection(feature(polygon(SQUARE), name="Mill"), crs={"type": "name", "properties": {"name": name}})
     assert refusal(tmp_path, wide).startswith(
-        ": feature 1 ('Mill'): longitudes and latitudes, but the plane's (0, 0) is not given"
+        ": feature 1 ('Mill'): longitudes and latitudes, but the position of (0, 0) is not given"
     )
 
 
@@ -197,19 +197,19 @@ for _ in range(40):
     [
         ("", ":1:1: neither GeoJSON nor XML: Expecting value"),
         ("{\n  oops", ":2:3: neither GeoJSON nor XML"),
-        (b'{"type": "\xff"}', ":1: not text in UTF-8"),
-        ("[1, 2]", ": no GeoJSON: expected an object with a type"),
-        ("[" * 100_000, ": nested without end"),
-        (NESTED, ": more than 32 collections inside each other"),
-        ('{"type": "Polygon", "coordinates": [[[0, NaN], [1, 1], [2, 1]]]}', ": NaN in it, which is not a finite"),
+        (b'{"type": "\xff"}', ":1: not UTF-8 text"),
+        ("[1, 2]", ": not GeoJSON; expected an object with a type"),
+        ("[" * 100_000, ": nested too deeply"),
+        (NESTED, ": collections nested more than 32 levels deep"),
+        ('{"type": "Polygon", "coordinates": [[[0, NaN], [1, 1], [2, 1]]]}', ": contains NaN, which is not a finite"),
         (collection(feature(polygon(SQUARE)), feature(polygon([[0, math.nan], [1, 1], [2, 1]]), name="Mill")),
-         ": feature 2 ('Mill'): NaN in it, which is not a finite number"),
-        (collection(feature(polygon(SQUARE), height=-math.inf)), ": feature 1: -Infinity in it, which is not a finite"),
-        (collection(feature(polygon(SQUARE)), bbox=[0, math.nan]), ": NaN in it, which is not a finite number"),
-        ('{"type": "Polygon", "coordinates": [[[0, 1e999], [1, 1], [2, 1]]]}', ": '[0, Infinity]': no finite numbers"),
-        ('{"type": "Polygon", "coordinates": [[[0, 1' + "0" * 400 + '], [1, 1], [2, 1]]]}', "no finite numbers"),
-        ("[1" + "0" * 5000 + "]", ": a number in it has too many digits"),
-        ({"type": "Topology"}, ": no geometry of GeoJSON"),
+         ": feature 2 ('Mill'): contains NaN, which is not a finite number"),
+        (collection(feature(polygon(SQUARE), height=-math.inf)), ": feature 1: contains -Infinity, which is not a"),
+        (collection(feature(polygon(SQUARE)), bbox=[0, math.nan]), ": contains NaN, which is not a finite number"),
+        ('{"type": "Polygon", "coordinates": [[[0, 1e999], [1, 1], [2, 1]]]}', ": '[0, Infinity]': not finite numbers"),
+        ('{"type": "Polygon", "coordinates": [[[0, 1' + "0" * 400 + '], [1, 1], [2, 1]]]}', "not finite numbers"),
+        ("[1" + "0" * 5000 + "]", ": contains a number with too many digits"),
+        ({"type": "Topology"}, ": not a GeoJSON geometry"),
         ({"type": "FeatureCollection"}, ": features: expected a list"),
         (collection(7), ": feature 1: expected an object"),
         (collection(feature({"type": "Polygon"})), ": feature 1: coordinates: expected a list"),
@@ -218,26 +218,26 @@ for _ in range(40):
         (collection(feature(polygon(7))), ": feature 1: coordinates: expected a list of rings"),
         (collection(feature(polygon([7]))), ": feature 1: '7' is not a corner, expected [x, y]"),
         (collection(feature(polygon([["1", 2]]))), """: feature 1: '["1", 2]' is not a corner"""),
-        (collection(), ": no building in it"),
+        (collection(), ": contains no buildings"),
         (collection(crs={"type": "link"}), ": crs: expected"),
         (collection(feature(polygon(SQUARE)), feature(polygon(BOW_TIE), name="Mill")),
          ": feature 2 ('Mill'): its border crosses or touches itself at (5, 5): self-intersection"),
         (collection({**feature(polygon(SQUARE, [[20, 20], [30, 20], [30, 30]])), "id": 12}),
          ": feature 1 ('12'): its border crosses or touches itself at (20, 20): hole lies outside shell"),
-        (polygon([[0, 0], [5, 5], [9, 9], [0, 0]]), ": without area: its corners lie on a line"),
-        (polygon([[0, 0], [5, 5], [0, 0]]), ": without area; expected rings of three corners"),
-        (polygon(), ": without area"),
-        (polygon([[0, 0], [100, 0], [100, 0.001], [0, 0.002]]), ": without area in whole centimetres"),
+        (polygon([[0, 0], [5, 5], [9, 9], [0, 0]]), ": has no area, because its corners lie on a line"),
+        (polygon([[0, 0], [5, 5], [0, 0]]), ": has no area; expected rings with at least three corners"),
+        (polygon(), ": has no area"),
+        (polygon([[0, 0], [100, 0], [100, 0.001], [0, 0.002]]), ": has no area when rounded to centimetres"),
         (polygon([[0, 0], [2e6, 0], [2e6, 1]]), ": (2000000, 0) m is farther than 1000 km from the origin"),
         ("<net></net>", ":1:1: <net>, expected <additional>"),
         ("<additional><poly", ":1:13: not XML"),
-        ("<additional>" * 40, "more than 32 elements inside each other"),
+        ("<additional>" * 40, "elements nested more than 32 levels deep"),
         ('<additional>\n<poly id="m" type="building" shape="0,0 1"/></additional>',
          ":2:1: poly 'm': shape: '1' is not a corner, expected x,y"),
         ('<additional>\n<poly id="m" type="building" shape="0,0 1,inf"/></additional>',
-         ":2:1: poly 'm': shape: '1,inf': no finite numbers"),
-        ('<additional>\n<poly id="m" type="building" shape="0,0 1,1"/></additional>', ":2:1: poly 'm': without area"),
-        ('<additional>\n<poly id="m" type="building"/></additional>', ":2:1: poly 'm': without area"),
+         ":2:1: poly 'm': shape: '1,inf': not finite numbers"),
+        ('<additional>\n<poly id="m" type="building" shape="0,0 1,1"/></additional>', ":2:1: poly 'm': has no area"),
+        ('<additional>\n<poly id="m" type="building"/></additional>', ":2:1: poly 'm': has no area"),
     ],
 )  # fmt: skip
 def test_refusals(content: Any, said: str, tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_too_many_walls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert shapes.MOST_EDGES == 1_000_000
     monkeypatch.setattr(shapes, "MOST_EDGES", 9)
     two = collection(feature(polygon(SQUARE)), feature(polygon(SQUARE), name="East"))
-    assert ": feature 2 ('East'): more than 9 walls up to here" in refusal(tmp_path, two)
+    assert ": feature 2 ('East'): more than 9 walls up to this point" in refusal(tmp_path, two)
 
 
 def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Programs that talk UDP live on the emulated network in real time, as real processes with real sockets."""
+"""Programs that use UDP live on the emulated network in real time, as real processes with real sockets."""
 
 import json
 import os
@@ -171,7 +171,7 @@ def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
     path = scenario(tmp_path, f"{code}\nwhile True: time.sleep(1)")
     with edited(path) as values:
         values["protocol"]["lines"] = NO_NUMBERS[code]
-    with pytest.raises(PluginError, match=r"h\d: its line .* there, expected a whole number of at most 12 digits"):
+    with pytest.raises(PluginError, match=r"h\d: its line .*, expected a whole number of at most 12 digits"):
         served(path, tmp_path / "run")
 
 
@@ -185,7 +185,7 @@ def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Pa
     where = "its standard output" if logs is None else "\\S*log[01].txt"
     expected = f"protocol.lines.deliver: h[01]: the line deliver 2 0 in {where}: got sender 2, expected a host from 0"
     assert done.returncode == 2
-    assert re.search(f"{expected} to 1; if the programs count from 1, ", " ".join(done.stderr.split()))
+    assert re.search(f"{expected} to 1; if the programs number hosts from 1, ", " ".join(done.stderr.split()))
     assert not (tmp_path / "run").exists()  # other senders of its record would be wrong, too
     assert not _alive(str(tmp_path))
 
@@ -235,7 +235,7 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
     (tmp_path / "log0.txt").write_text("sent 99\n")  # of an earlier run
     with subprocess.Popen(serve(path), stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
-        assert f"Host 0 reaches host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
+        assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
         one, other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
         with one, other:
             other.settimeout(0.05)
@@ -329,7 +329,7 @@ def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
     with edited(path) as values:
         values["protocol"]["lines"] = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
     with pytest.raises(
-        PluginError, match=r"h\d: its line a+: protocol.lines.deliver takes longer to look for than 1 s"
+        PluginError, match=r"h\d: its line a+: protocol.lines.deliver takes longer to search for than 1 s"
     ):
         served(path, tmp_path / "run")
     assert "broadcast" in set(Run(tmp_path / "run").events.event)  # what was said before it is kept
@@ -359,7 +359,7 @@ def test_a_new_life_elsewhere_is_no_second_program(tmp_path: Path) -> None:
 def test_who_kills_the_supervisor_ends_the_run(tmp_path: Path) -> None:
     code = "os = __import__('os')\nif me == 0: os.kill(os.getppid(), 9)\nwhile True: time.sleep(1)"
     with pytest.raises(
-        PluginError, match="the process that holds the programs was ended or stopped from outside"
+        PluginError, match="the process that supervises the programs was ended or stopped from outside"
     ) as caught:
         talked(tmp_path, code, duration_s=5)
     assert not caught.value.is_input
@@ -423,7 +423,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     path = scenario(tmp_path, TALK)
     with _datagram_socket() as taken:
         taken.bind(("127.0.0.1", port_of(path)))
-        with pytest.raises(ScenarioError, match=r"protocol.port: cannot listen at port \d+ .*: Address already in use"):
+        with pytest.raises(ScenarioError, match=r"protocol.port: cannot listen on port \d+ .*: Address already in use"):
             served(path, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -432,10 +432,10 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 def test_it_is_never_played_again(tmp_path: Path) -> None:
     done = talked(tmp_path, "sys.exit(0)")
     with pytest.raises(
-        RunError, match="never the same again; expected one that recorded its messages, with --set reco"
+        RunError, match="can never be repeated; expected one that recorded its messages, with --set reco"
     ):
         protocol_messages(done.path, allow_code=True)
-    with pytest.raises(RunError, match="never the same again; expected one of programs in virtual time"):
+    with pytest.raises(RunError, match="can never be repeated; expected one of programs in virtual time"):
         lines_of(done.path, allow_code=True)
     lied = served(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), tmp_path / "lied")
     with pytest.raises(RunError, match=r"a run in real time, .* expected one in virtual time"):
@@ -445,7 +445,7 @@ def test_it_is_never_played_again(tmp_path: Path) -> None:
 
 
 def test_real_time_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="live in real time; expected mobilenet serve"):
+    with pytest.raises(ScenarioError, match="run in real time; use mobilenet serve"):
         run(scenario(tmp_path, TALK), out=tmp_path / "run", allow_code=True)
     with pytest.raises(ScenarioError, match=r"mobile_causal runs in virtual time, with mobilenet run; expected datagr"):
         run(SAMPLE.parents[1] / "first.yaml", out=tmp_path / "run", real_time=RealTime())
@@ -455,7 +455,7 @@ def test_real_time_is_asked_for(tmp_path: Path) -> None:
 
 WRONG = {
     "protocol.lines.broadcast=x": r"expected the group \(\?P<number>...\)",
-    "protocol.lines.deliver='('": r"no regular expression over bytes: missing \)",
+    "protocol.lines.deliver='('": r"not a regular expression over bytes: missing \)",
     "protocol.lines.broadcast='(?P<number>a{99999999999999999999})'": "over bytes: the repetition number is too large",
     r"protocol.lines.broadcast='(?P<number>\u0041)'": r"over bytes: bad escape \\u",
     "protocol.lines.broadcast='(?u)(?P<number>a)'": "cannot use 'u' flag with a bytes pattern",
@@ -465,10 +465,10 @@ WRONG = {
     "protocol.network=127.300.0.0/16": "is not one of 127.1.0.0/16 to 127.254.0.0/16",
     r'protocol.command=["a\0b"]': "protocol.command.0: expected text without NUL characters",
     'protocol.command=["", a]': r"^[^\n]*protocol.command.0: string should have at least 1 character[^\n]*$",
-    f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected names of at most 200 bytes in it",
+    f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected a path whose names have at most 200 bytes",
     "protocol.port=80": "protocol.port",
-    "protocol.logs=log.txt": "expected {me} in it",
-    "workload={interval_s: 1}": "the programs decide when they broadcast: expected none",
+    "protocol.logs=log.txt": "expected {me}",
+    "workload={interval_s: 1}": "the programs decide when they broadcast; expected none",
     "hosts.count=300": "300 with datagrams, expected at most 256",
 }
 

@@ -71,7 +71,7 @@ def test_hosts_that_misjudge_their_place_may_never_join() -> None:
     for error_m, is_named in ((0, False), (100, True)):
         attachment = {"error_m": error_m, "hysteresis_m": 0, "tick_ms": 10}
         found = told(stations=stations, hosts=PLAIN["hosts"] | {"attachment": attachment})
-        assert any("misjudge their place" in line for line in found) == is_named
+        assert any("misjudge their position" in line for line in found) == is_named
 
 
 TWO_STATIONS = {"shape": "points", "points_m": [[0, 0], [200, 0]]}
@@ -94,7 +94,7 @@ def of_two_stations(backbone: dict[str, Any], **changes: Any) -> list[str]:
 )
 def test_where_hosts_cannot_join_before_the_end(backbone: dict[str, Any], interventions: list[Any]) -> None:
     doubts_told = of_two_stations(backbone, interventions=interventions)
-    assert any("s to join, and the active part is over after 60 s" in line for line in doubts_told)
+    assert any("s to join, and the active part ends after 60 s" in line for line in doubts_told)
 
 
 @pytest.mark.parametrize(

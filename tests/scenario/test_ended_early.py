@@ -81,7 +81,7 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     options = [option for change in SMALL for option in ("--set", change)]
     done = command("run", scenario, "--allow-code", "--out", "run", *options, place=tmp_path)
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert "the run until then is in run, marked as ended early" in done.stderr
+    assert "the run up to that point is in run, marked as ended early" in done.stderr
     run = mobilenet.load(tmp_path / "run")
     assert run.manifest["ended_by_error"].startswith(f"{tmp_path}/gossip.py:") and 3 < run.manifest["simulated_s"] < 4
     assert run.verdict == "unknown" and run.metrics["window_s"] == run.manifest["simulated_s"]

@@ -93,7 +93,7 @@ def test_its_run_repeats_itself(gossip: Path, tmp_path: Path) -> None:
         ("protocol.class=gossip", "no installed package offers 'gossip'"),
         (
             'protocol.class="gossip.py"',
-            "protocol.class: expected a file and a class in it, as in gossip.py:Gossip, .* got gossip.py",
+            "protocol.class: expected a file and a class, as in gossip.py:Gossip, .* got gossip.py",
         ),
         ("protocol.promises=much", "unknown value much"),
     ],
@@ -151,7 +151,7 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
             "class Host(BaseHost):",
             "class Host(BaseHost):\n    BUFFERS = ('a',)\n    def buffer_sizes(self): return (1, 2)\n",
             (
-                r"gossip.py: ValueError: buffer_sizes\(\) gives \(1, 2\), expected a tuple of whole numbers, one for"
+                r"gossip.py: ValueError: buffer_sizes\(\) returned \(1, 2\), expected a tuple of whole numbers, one for"
                 r" each of BUFFERS"
             ),
         ),

@@ -88,11 +88,11 @@ def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> Non
         ("def on_up(self, process: int)", "def on_up(self)", r"Ring.on_up takes \(\), but is called with \(process\)"),
         ("def broadcast(self, body: object)", "def broadcast(self)", r"Ring.broadcast takes \(\), but .*\(body\)"),
         (", settings: object)", ")", r"Ring takes \(port: .*, n: int\), but is called with \(port, n, settings\)"),
-        (BUFFERS, BUFFERS + '\n    needs = ("connections",)', "needs is of protocols with hosts and stations"),
+        (BUFFERS, BUFFERS + '\n    needs = ("connections",)', "needs is for protocols with hosts and stations"),
         (
             BUFFERS,
             BUFFERS + '\n    promises = "fifo"',
-            "promises is of .*; a broadcast among processes states order and delivers",
+            "promises is for .*; a broadcast among processes states order and delivers",
         ),
     ],
 )
@@ -124,7 +124,7 @@ HOST = "class Host(BaseHost):"
     [
         (HOST, HOST + "\n    BUFFERS = 'a'", "BUFFERS is 'a', expected a tuple of names"),
         (HOST, HOST + "\n    BUFFERS = ('a',)", r"Host has BUFFERS, but no buffer_sizes\(\)"),
-        (HOST, HOST + "\n    STABLE_BUFFERS = ('a',)", "STABLE_BUFFERS names 'a', which is none of BUFFERS"),
+        (HOST, HOST + "\n    STABLE_BUFFERS = ('a',)", "STABLE_BUFFERS names 'a', which is not in BUFFERS"),
         (HOST, HOST + "\n    join = None", r"Host has no join\(\)"),
         (HOST, "class Host:", r"Host takes \(\), but is called with \(port, stable, settings, stations\)"),
         ("def spread(", "def spred(", r"Host has no spread\(message, body\)"),

@@ -63,7 +63,7 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
             "own_metric/fairness",
             "from mobilenet.metrics import metric\n@metric('x')\ndef frames(run): return 1",
             "metrics=[own.py:frames]",
-            "there is a metric frames already",
+            "there is already a metric frames",
         ),
         (
             "own_mobility/patrol",
@@ -71,19 +71,19 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
             "class P(Parameters):\n    def walk(self, ground):\n"
             "        return lambda stream: (between(50 * n, 0, 50 * n + 1, 0, 10**9) for n in range(99))",
             "hosts.mobility={class: own.py:P, speed_limit_mps: 1.5}",
-            "a leg begins at (50, 0) m, but the last one ended at (1, 0) m",
+            "a leg begins at (50, 0) m, but the previous one ended at (1, 0) m",
         ),
         (
             "own_metric/fairness",
             None,
             "metrics=[fairness.py:delivery_fairness, fairness.py:delivery_fairness]",
-            "another metric has this name",
+            "another metric has the same name",
         ),
         (
             "own_metric/fairness",
             "from mobilenet.metrics import metric\n@metric('x')\ndef seed(run): return 1",
             "metrics=[own.py:seed]",
-            "there is a metric seed already",
+            "there is already a metric seed",
         ),
         *(
             (
@@ -95,9 +95,12 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
                 f"hosts.mobility.class: own.py:P: {complaint}",
             )
             for walk, complaint in (
-                ("None", "walk(ground) gives None, expected something to call"),
-                ("(1, 2)", "walk(ground) gives (1, 2), expected something to call"),
-                ("lambda stream: None", "what walk(ground) returned gives None for a stream, expected legs"),
+                ("None", "walk(ground) returned None, expected a function"),
+                ("(1, 2)", "walk(ground) returned (1, 2), expected a function"),
+                (
+                    "lambda stream: None",
+                    "the function returned by walk(ground) returned None for a stream, expected an iterator of legs",
+                ),
                 ("lambda stream: [3]", "3 is not a Leg"),
                 ("lambda stream: [Leg(None, nan, 0.0, 0.0, 0.0)]", "a leg begins at (nan, 0.0), expected two finite"),
                 ("lambda stream: [Leg(None, 'a', 0.0, 0.0, 0.0)]", "a leg begins at ('a', 0.0), expected two finite"),
@@ -110,7 +113,7 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
             "own_mobility/patrol",
             None,
             "hosts.mobility.speed_limit_mps=1.2",
-            "patrol.py:Patrol walks at 1.5 m/s, faster than 1.2",
+            "patrol.py:Patrol moves at 1.5 m/s, faster than 1.2",
         ),
         ("own_mobility/patrol", None, "hosts.mobility.settings.side=3", "side: unknown key, did you mean 'side_m'?"),
         ("own_protocol/courier", None, "stations.backbone.kind=vcube_causal", "connections between neighbours"),
@@ -148,7 +151,7 @@ def test_a_broadcast_of_ones_own_runs_among_processes(tmp_path: Path) -> None:
     [
         ('"fifo"', '"total"', (), "ring.py:Ring: order is 'total'"),
         ("", "", ("faults=[{process: p3, at: 1}]", "detector={}"), "ring.py:Ring does not survive crashes"),
-        ("def broadcast(", "def bradcast(", (), "ring.py:Ring is not a broadcast of processes"),
+        ("def broadcast(", "def bradcast(", (), "ring.py:Ring is not a broadcast among processes"),
         ("hop.id.source", "hop.id.sauce", (), "AttributeError"),
         ("", "", ("protocol.settings={x: 1}",), "x: unknown key, it takes no settings"),
     ],

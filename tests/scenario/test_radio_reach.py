@@ -34,15 +34,18 @@ def scene(*radio: str) -> Scenario:
     [
         (
             ["tx_dbm=-50"],
-            "wireless.tx_dbm: at -50 dBm hosts and stations are received up to 0.0 m only: hardly any node",
+            "wireless.tx_dbm: at -50 dBm hosts and stations are received only up to 0.0 m, so hardly any node",
         ),
         (
             ["tx_dbm=-20"],
-            "wireless.tx_dbm: at -20 dBm hosts and stations are received up to 5.4 m only: hardly any node",
+            "wireless.tx_dbm: at -20 dBm hosts and stations are received only up to 5.4 m, so hardly any node",
         ),
-        (["station_tx_dbm=-30"], "wireless.station_tx_dbm: at -30 dBm stations are received up to 2.5 m only"),
-        (["tx_dbm=-30", "station_tx_dbm=20"], "wireless.tx_dbm: at -30 dBm hosts are received up to 2.5 m only"),
-        (["tx_dbm=-30", "station_tx_dbm=-35"], "wireless.station_tx_dbm: at -35 dBm stations are received up to 1.7 m"),
+        (["station_tx_dbm=-30"], "wireless.station_tx_dbm: at -30 dBm stations are received only up to 2.5 m"),
+        (["tx_dbm=-30", "station_tx_dbm=20"], "wireless.tx_dbm: at -30 dBm hosts are received only up to 2.5 m"),
+        (
+            ["tx_dbm=-30", "station_tx_dbm=-35"],
+            "wireless.station_tx_dbm: at -35 dBm stations are received only up to 1.7 m",
+        ),
     ],
 )
 def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> None:
@@ -54,15 +57,15 @@ def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> N
 @pytest.mark.parametrize(
     ("radio", "begin", "advice"),
     [
-        (["noise_figure_db=30", "tx_dbm=-10"], "tx_dbm: at -10 dBm hosts and stations are received up to 3.7 m only",
+        (["noise_figure_db=30", "tx_dbm=-10"], "tx_dbm: at -10 dBm hosts and stations are received only up to 3.7 m",
          {"tx_dbm": "33.2 dBm"}),
-        (["preamble_rssi_dbm=0"], "preamble_rssi_dbm: preambles are detected from 0 dBm on, and hosts and stations are",
+        (["preamble_rssi_dbm=0"], "preamble_rssi_dbm: preambles are detected at 0 dBm or more, and hosts and",
          {"preamble_rssi_dbm": "-79.7 dBm or less"}),
-        (["noise_figure_db=50"], "noise_figure_db: with 50 dB, preambles are detected from -46.96 dBm on, and hosts",
+        (["noise_figure_db=50"], "noise_figure_db: with 50 dB, preambles are detected at -46.96 dBm or more, and hosts",
          {"noise_figure_db": "17.2 dB or less"}),
-        (["preamble_sinr_db=50"], "preamble_sinr_db: with 50 dB, preambles are detected from -43.96 dBm on, and hosts",
+        (["preamble_sinr_db=50"], "preamble_sinr_db: with 50 dB, preambles are detected at -43.96 dBm or more, and",
          {"preamble_sinr_db": "14.2 dB or less"}),
-        (["path_loss={exponent: 9}"], "path_loss.exponent: with 9, hosts and stations are received up to 4.9 m only",
+        (["path_loss={exponent: 9}"], "path_loss.exponent: with 9, hosts and stations are received only up to 4.9 m",
          {"path_loss.exponent": "3.11 or less"}),
         (["path_loss={reference_loss_db: 80}"], "path_loss.reference_loss_db: with 80 dB, hosts and stations are",
          {"path_loss.reference_loss_db": "42.3 dB or less"}),
@@ -81,9 +84,11 @@ def test_what_binds_is_told_and_what_is_advised_helps(radio: list[str], begin: s
 
 def test_where_no_value_of_a_key_does_alone_it_is_said_what_does() -> None:
     (warning,) = warnings(scene("noise_figure_db=50", "preamble_sinr_db=50"))
-    assert warning.startswith("wireless.preamble_sinr_db: with 50 dB, preambles are detected from -0.96 dBm on")
-    assert warning.endswith("for 100 m 78.7 dB are missing, more than this key can give; expected nearer to the"
-                            " defaults: preamble_sinr_db, noise_figure_db")  # fmt: skip
+    assert warning.startswith("wireless.preamble_sinr_db: with 50 dB, preambles are detected at -0.96 dBm or more")
+    assert warning.endswith(
+        "for 100 m 78.7 dB are missing, more than this key can provide; expected values nearer to the defaults:"
+        " preamble_sinr_db, noise_figure_db"
+    )
     (warning,) = warnings(scene("path_loss={model: free_space, frequency_ghz: 100}", "noise_figure_db=50"))
     assert warning.startswith("wireless.noise_figure_db: with 50 dB, preambles")
     assert "for 100 m 45.1 dB are missing" in warning and "noise_figure_db, path_loss.frequency_ghz" in warning

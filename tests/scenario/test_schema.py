@@ -75,7 +75,7 @@ def test_frozen() -> None:
             "  count: 10000000000000",
             "a.yaml:10: hosts.count: should be at most 100000, got 10000000000000",
         ),
-        ("  count: 70\n", "", "a.yaml:9: hosts.count: missing, expected how many hosts there are"),
+        ("  count: 70\n", "", "a.yaml:9: hosts.count: missing, expected the number of hosts"),
         ("duration_s: 400\n", "", "a.yaml:2: duration_s: missing, and it has no default"),
         (
             "random_waypoint",
@@ -113,10 +113,10 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("wireless.mode=x", "wireless.mode: unknown value x, expected one of: b, g_mixed, g_erp, a"),
         ("wireless.unicast_rate_mbps=3", "wireless.unicast_rate_mbps: mode g_mixed has no rate of 3 Mb/s"),
         ("wireless.interference_range_m=100", "should be at least range_m, which is 120, got 100"),
-        ("wireless.range_m=1e-9", "wireless.range_m: nothing is left of the area that hosts walk in"),
+        ("wireless.range_m=1e-9", "wireless.range_m: the area that hosts walk in is empty"),
         (
             "hosts.mobility.area={box_m: [0, 0, 9, 9], hole_boxes_m: [[0, 0, 9, 9]]}",
-            "hosts.mobility.area: nothing is left of the area",
+            "hosts.mobility.area: the area that hosts walk in is empty",
         ),
         ("wireless.loss=1.5", "wireless.loss: should be at most 1, got 1.5"),
         ("wireless.eifs=on", "on: write true or false"),
@@ -125,7 +125,7 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("seed=", "seed: expected a whole number, got null"),
         ("seed", "expected key=value"),
         ("=5", "expected key=value"),
-        ("seed.x=5", "seed is a single value, there is no 'x' in it"),
+        ("seed.x=5", "seed is a single value, which contains no 'x'"),
         ("seed={a: *x}", "alias *x"),
         ("warmup_s=400", "warmup_s: should be less than duration_s"),
         ("hosts.mobility.speed_mps=[2, 1]", "hosts.mobility.speed_mps: expected 0.001 <= lowest <= highest"),
@@ -148,7 +148,7 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("churn.changes=[{host: h1, at_s: 1, kind: leave}, {host: h1, at_s: 2, kind: leave}]", "should alternate"),
         ("stations.backbone.edges=[[0, 1]]", "stations.backbone.edges: 1 edge cannot be a tree of 7 stations"),
         ("stations.names=[a, b]", "stations.names: expected 7 different names"),
-        ("stations.layout={shape: points, points_m: [[0, 0], [0, 0]]}", "two stations are at the same place"),
+        ("stations.layout={shape: points, points_m: [[0, 0], [0, 0]]}", "two stations are at the same position"),
         ("stations.layout={shape: csv, file: nowhere.csv}", "stations.layout.file: file 'nowhere.csv' not found"),
         ("hosts={mobility: {model: tracks, file: nowhere.csv}}", "hosts.mobility.file: file 'nowhere.csv' not found"),
         ("hosts={count: 3, mobility: {model: tracks, file: nowhere.csv}}", "hosts.count: the tracks determine it"),
@@ -409,7 +409,7 @@ def test_nobody_needs_ground_where_nobody_walks() -> None:
 
 def test_two_sites_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "sites.csv").write_text("name,x_m,y_m\na,0,0\na,100,0\n")
-    with pytest.raises(ScenarioError, match="another station is called 'a' too"):
+    with pytest.raises(ScenarioError, match="another station has the name 'a'"):
         Scenario.from_text(TEXT, ["stations.layout={shape: csv, file: sites.csv}"], tmp_path)
 
 

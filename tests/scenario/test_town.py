@@ -82,7 +82,7 @@ def test_walls_travel_with_a_run_and_with_a_configuration(tmp_path: Path) -> Non
     write_configuration(tmp_path / "study", scenario, 0)
     with (again.folder / "buildings.geojson").open("a") as file:
         file.write("\n")
-    with pytest.raises(StudyError, match=r"buildings\.geojson: .*not the file that the study names now"):
+    with pytest.raises(StudyError, match=r"buildings\.geojson: .*differs from the file that the study names now"):
         write_configuration(tmp_path / "study", again, 0)
 
 
@@ -91,8 +91,14 @@ def test_walls_travel_with_a_run_and_with_a_configuration(tmp_path: Path) -> Non
     [
         (None, "file 'buildings.geojson' not found next to the scenario"),
         ("{", "buildings.geojson:1:2: neither GeoJSON nor XML"),
-        ('{"type": "FeatureCollection", "features": []}', "buildings.geojson: no building in it; expected polygons"),
-        ('{"type": "Polygon", "coordinates": [[[0, 0], [900, 900]]]}', "without area; expected rings of three"),
+        (
+            '{"type": "FeatureCollection", "features": []}',
+            "buildings.geojson: contains no buildings; expected polygons",
+        ),
+        (
+            '{"type": "Polygon", "coordinates": [[[0, 0], [900, 900]]]}',
+            "has no area; expected rings with at least three",
+        ),
     ],
 )
 def test_walls_that_cannot_be_read_are_told_before_the_run(content: str | None, what: str, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_live_run_judges_what_they_broadcast_and_goes_back() -> None:
     assert live.fingerprint == before
     live.play()
     assert live.violation is None and live.is_over
-    with pytest.raises(ScenarioError, match="the active part is over"):
+    with pytest.raises(ScenarioError, match="no interventions are possible after the active part"):
         live.do("add", to_m=[0, 0])
 
 
@@ -212,8 +212,8 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
 @pytest.mark.parametrize(
     ("world", "said"),
     [
-        ("programs/flood.yaml", "programs learn the number of hosts at their start: none can be added"),
-        ("programs/udp.yaml", "with datagrams every host has its address from the beginning: none can be added"),
+        ("programs/flood.yaml", "programs learn the number of hosts at their start, so none can be added"),
+        ("programs/udp.yaml", "with datagrams, every host has its address from the beginning, so none can be added"),
     ],
 )
 def test_programs_cannot_be_added_to(world: str, said: str) -> None:

@@ -246,13 +246,13 @@ def test_nothing_comes_over_a_cut_link() -> None:
     ]
     time_ns, message = late[0]
     forged = edited(done, time_ns=time_ns + 10**8, node=at_s1, event="deliver", message=message, station="s1")
-    assert "but the link s0-s1 is cut since 5.000000 s" in str(problem(forged, HELD))
+    assert "but the link s0-s1 has been cut since 5.000000 s" in str(problem(forged, HELD))
 
 
 @pytest.mark.parametrize("event", ["deliver", "join", "handoff_end"])
 def test_nothing_comes_from_a_station_off_the_air(event: str) -> None:
     forged = edited(played(SILENT), time_ns=8 * 10**9, node="h0", event=event, message="h0:0", station="s1")
-    assert "with s1, whose radio is off since 5.000000 s" in str(problem(forged, SILENT))
+    assert "with s1, whose radio has been off since 5.000000 s" in str(problem(forged, SILENT))
 
 
 def test_wires_lose_nothing_by_themselves() -> None:

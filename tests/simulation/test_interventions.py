@@ -173,7 +173,10 @@ WRONG = [
         {"at_s": 1, "do": "radio_off", "station": "s3"},
         "interventions.0.station: there is no s3 among 3 stations, s0 to s2",
     ),
-    ({"at_s": 5.0, "do": "leave", "host": "h3"}, "interventions.1: another one of h3 at 5 s, expected one at a time"),
+    (
+        {"at_s": 5.0, "do": "leave", "host": "h3"},
+        "interventions.1: another intervention on h3 at 5 s; expected one at a time",
+    ),
 ]
 
 
@@ -186,7 +189,9 @@ def test_wrong_ones_are_refused(one: dict[str, Any], said: str) -> None:
 
 def test_links_and_stations_have_one_at_a_time() -> None:
     link = [{"at_s": 1, "do": "cut", "link": ["s0", "s1"]}, {"at_s": 1, "do": "mend", "link": ["s1", "s0"]}]
-    with pytest.raises(ScenarioError, match=r"interventions.1: another one of s0-s1 at 1 s, expected one at a time"):
+    with pytest.raises(
+        ScenarioError, match=r"interventions.1: another intervention on s0-s1 at 1 s; expected one at a time"
+    ):
         scenario(link)
     scenario([link[0], {"at_s": 1, "do": "cut", "link": ["s1", "s2"]}])
 
@@ -214,7 +219,7 @@ def test_what_is_over_cannot_be_put_in() -> None:
     run = Simulation(scenario([]))
     run.run()
     one = scenario(ALL[:1])
-    with pytest.raises(ValueError, match=r"at_s: 5.12346 s is over, the run is at 20"):
+    with pytest.raises(ValueError, match=r"at_s: 5.12346 s has passed, the run is at 20"):
         run.intervene(one, one.interventions[0])
 
 

@@ -100,7 +100,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
                 " 'loss'?"
             ),
         ),
-        ("wireless.loss: 0.1", "hosts.count: 7", "set: hosts.count is a factor as well"),
+        ("wireless.loss: 0.1", "hosts.count: 7", "set: hosts.count is also a factor"),
         ("min: 3", "min: 1", "replications.min: should be at least 2, got 1"),
         ("max: 9", "max: 2", "replications.max: should be at least min, which is 3, got 2"),
         ("min: 3, max: 9", "min: 3", "replications.until: needs max"),
@@ -117,9 +117,9 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         (
             "{duration_s: 20,",
             "{hosts.count: 5, duration_s: 20,",
-            "factors.load: hosts.count is set by factors.hosts.count as well",
+            "factors.load: hosts.count is also set by factors.hosts.count",
         ),
-        ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the study's own seed"),
+        ("wireless.loss: 0.1", "seed: 4", "study.yaml:6: set.seed: runs take their seeds from the seed of the study"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -162,7 +162,7 @@ def test_values_of_the_command_line_replace_those_of_the_file(tmp_path: Path) ->
     assert (study.replications.min, study.replications.most, study.replications.until) == (4, 4, None)
     for overrides, complaint in (
         (["wireless.loss"], r"--set wireless.loss: expected key=value"),
-        (["hosts.count=5"], r"set: hosts.count is a factor as well"),
+        (["hosts.count=5"], r"set: hosts.count is also a factor"),
     ):
         with pytest.raises(ScenarioError, match=complaint):
             Study.load(file, overrides)

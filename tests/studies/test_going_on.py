@@ -194,7 +194,7 @@ def test_from_python(finished: Result, tmp_path: Path) -> None:
         workers=1,
     )
     assert found.unfinished is None and len(found.runs) == 2 and "delivery_delay_mean_s" in set(found.summary["metric"])
-    with pytest.raises(StudyError, match=r"out: no comparison, since the study names no `compare`"):
+    with pytest.raises(StudyError, match=r"out: no comparison, since the study has no `compare`"):
         _ = found.comparison
     there = mobilenet.StudyFrames(finished.store.path)
     assert len(there.comparison) == 4 and set(there.planned["state"]) == {"done"} and "16 of 16 runs" in repr(there)
@@ -224,4 +224,4 @@ def test_a_run_that_fails_keeps_its_reason_when_its_batch_is_tried_again(tmp_pat
     (store.runs / "c000-r0001").write_text("in the way")
     for _ in range(3):
         perform(Batch(str(store.path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
-    assert "exists already" in json.loads((store.failed / "c000-r0001.json").read_text())["error"]
+    assert "already exists" in json.loads((store.failed / "c000-r0001.json").read_text())["error"]

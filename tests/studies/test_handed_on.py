@@ -107,5 +107,5 @@ def test_a_factor_is_not_called_as_a_column_of_the_tables(tmp_path: Path) -> Non
     (tmp_path / "study.yaml").write_text(
         f"scenario: {SCENARIOS / 'first.yaml'}\nfactors: {{configuration: [{{wireless.loss: 0}}]}}\n"
     )
-    with pytest.raises(ScenarioError, match=r"factors.configuration: the tables have a column of this name"):
+    with pytest.raises(ScenarioError, match=r"factors.configuration: the tables already have a column with this name"):
         create(Study.load(tmp_path / "study.yaml"), tmp_path / "study")

@@ -58,6 +58,6 @@ def test_what_is_missing(tmp_path: Path) -> None:
 def test_there_are_no_studies_in_real_time(tmp_path: Path) -> None:
     study = a_study(tmp_path, "[python3, udp_flood.py]", "udp.yaml")
     with pytest.raises(
-        ScenarioError, match="its programs run in real time, where no two runs are the same: no studies"
+        ScenarioError, match="its programs run in real time, where no two runs are the same, so it cannot be studied"
     ):
         run_study(study, tmp_path / "out", local_master(2), lambda standing: None, allow_code=True)

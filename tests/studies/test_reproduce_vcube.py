@@ -25,10 +25,10 @@ JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
         (["bundling", "--processes", "8", "--out", "/proc/nobody"], "/proc/nobody: cannot be written"),
         (["bundling", "--processes", "8", "--out", __file__], "cannot be written: File exists"),
         (["reliable", "--processes", "12"], "runs on a full hypercube"),
-        (["causal", "--master", "local[2]"], "--master does nothing for causal"),
-        (["mobile", "--max-n", "16"], "--max-n counts processes"),
-        (["mobile", "--processes", "16"], "--processes counts processes"),
-        (["causal", "--max-n", "16", "--processes", "16"], "expected one of the two"),
+        (["causal", "--master", "local[2]"], "--master has no effect on causal"),
+        (["mobile", "--max-n", "16"], "--max-n sets the number of processes"),
+        (["mobile", "--processes", "16"], "--processes sets the number of processes"),
+        (["causal", "--max-n", "16", "--processes", "16"], "specify only one of the two"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(
@@ -47,7 +47,7 @@ def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
     first = perform_all(JOBS, 1, told.append, results)
     assert told == ["2 of 2 runs"] and len(results.read_text().splitlines()) == 2
     told.clear()
-    assert perform_all(JOBS, 1, told.append, results) == first and told == [f"2 of 2 runs are there: {results}"]
+    assert perform_all(JOBS, 1, told.append, results) == first and told == [f"2 of 2 runs are complete: {results}"]
 
 
 @pytest.mark.long
@@ -57,7 +57,7 @@ def test_a_torn_line_counts_for_nothing(tmp_path: Path) -> None:
     results.write_text(results.read_text()[:-20])
     told.clear()
     assert perform_all(JOBS, 1, told.append, results) == first
-    assert told == [f"1 of 2 runs are there: {results}", "1 of 1 runs"]
+    assert told == [f"1 of 2 runs are complete: {results}", "1 of 1 runs"]
     assert len(jobs.kept(results)) == 2
 
 

@@ -132,7 +132,7 @@ def test_a_run_that_fails_is_a_row_and_is_tried_again(finished: Result, study_fi
         result.done == 15
         and len(result.failed) == 1
         and "c001-r0002: " in result.failed[0]
-        and "exists already" in result.failed[0]
+        and "already exists" in result.failed[0]
     )
     rows = pd.read_csv(out / "runs.csv").set_index("run")
     assert rows.loc["c001-r0002", "state"] == "failed" and (rows["state"] == "done").sum() == 15

@@ -123,5 +123,5 @@ def test_the_command_takes_protocols_and_backbones() -> None:
     code, said = call("--backbone", "vcube_causal")
     assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --backbone vcube_causal" in said
     code, said = call("--protocol", "reliable", "--backbone", "tree")
-    assert code == 2 and "only mobile_causal has stations" in said
+    assert code == 2 and "applies only to mobile_causal" in said
     assert call("--protocol", "gossip")[0] == 2

@@ -208,14 +208,16 @@ def test_processes_have_no_mac(protocol: str) -> None:
     for mac in ("dcf", "acking"):
         result = invoke("swarm", "--count", "1", "--protocol", protocol, "--mac", mac)
         assert result.exit_code == 2
-        assert result.output.splitlines() == [f"--mac {mac}: {protocol} runs among processes, which have no radio"]
+        assert result.output.splitlines() == [
+            f"--mac {mac}: {protocol} is a broadcast among processes, which have no radio"
+        ]
 
 
 TOGETHER = {
-    "--station-command x": "--station-command: applies only to programs; expected --command as well",
-    "--promises fifo": "--promises: applies only to programs; expected --command as well",
-    "--command x --protocol causal": "--protocol causal: expected it or --command, and not both",
-    "--command x --backbone tree": "--backbone tree: only mobile_causal has stations that choose one, not a program",
+    "--station-command x": "--station-command: applies only to programs; specify --command as well",
+    "--promises fifo": "--promises: applies only to programs; specify --command as well",
+    "--command x --protocol causal": "--protocol causal: specify either --protocol or --command, not both",
+    "--command x --backbone tree": "--backbone tree: applies only to mobile_causal, not to a program",
 }
 
 

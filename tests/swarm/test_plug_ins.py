@@ -78,7 +78,7 @@ def edited(file: str, folder: Path, old: str, new: str) -> str:
 
 def told(results: list[Result]) -> list[str]:
     """What was found; ERROR before what ended by one."""
-    ended = {"violated": "", "ended by an error": "ERROR "}
+    ended = {"violated": "", "ended with an error": "ERROR "}
     return [ended[result.answer] + result.explanation for result in results if result.answer in ended]
 
 
@@ -208,7 +208,7 @@ def test_the_command_asks_before_it_runs_code_and_says_what_is_wrong(tmp_path: P
     code, said = call("--protocol", RING, "--allow-code")
     assert code == 0 and "2 valid" in said
     code, said = call("--protocol", RING, "--allow-code", "--mac", "dcf")
-    assert code == 2 and "runs among processes, which have no radio" in said
+    assert code == 2 and "is a broadcast among processes, which have no radio" in said
     code, said = call("--protocol", RING.replace(":Ring", ":Hop"), "--allow-code")
     assert code == 2 and "ring.py:Hop is not a protocol" in said
 
@@ -226,5 +226,5 @@ def test_a_plug_in_that_raises_ends_its_schedule_and_is_told_in_lines_of_a_bound
         (RING, "self.pending.remove(first)", "raise KeyError('x' * 100_000)"),
     ):
         code, said = call("--protocol", edited(protocol, tmp_path, old, new), "--allow-code", "--count", "4")
-        assert code == 2 and "ended by an error: " in said and "violated" not in said
-        assert " ended by an error\n" in said and max(map(len, said.splitlines())) < 1000
+        assert code == 2 and "ended with an error: " in said and "violated" not in said
+        assert " ended with an error\n" in said and max(map(len, said.splitlines())) < 1000

@@ -156,7 +156,7 @@ def test_named_like_files_of_a_run(tmp_path: Path) -> None:
 def test_too_much_for_a_browser(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mobilenet.export.shiviz.MOST_EVENTS", 100)
     opened = api.Run(run)
-    with pytest.raises(ScenarioError, match="expected a slice: --from-s and --to-s"):
+    with pytest.raises(ScenarioError, match="select a slice with --from-s and --to-s"):
         write_shiviz(opened.messages, opened.events, tmp_path / "a.log")
 
 
@@ -165,7 +165,7 @@ def test_without_an_origin(tmp_path: Path) -> None:
     with pytest.raises(NoOrigin, match=r"expected --origin LON,LAT"):
         write_geojson(source(tmp_path / "run"), tmp_path / "a.geojson")
     assert one_line(mobilenet("export", "run", "--geojson", place=tmp_path), 2).startswith(
-        "run: the place of this run on Earth is unknown; expected --origin"
+        "run: the position of this run on Earth is unknown; expected --origin"
     )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run"] and not (tmp_path / "run" / "geojson.geojson").exists()
     done = mobilenet("export", "run", "--geojson", "--origin", "-30,45", "-o", "a.geojson", place=tmp_path)
@@ -174,13 +174,13 @@ def test_without_an_origin(tmp_path: Path) -> None:
     for words, said in (
         ((), "expected one of --csv, --geojson, --kepler and --shiviz"),
         (("--csv", "--kepler"), "expected one of"),
-        (("--csv", "-o", "run"), "run: exists already"),
+        (("--csv", "-o", "run"), "run: already exists"),
         (("--shiviz", "-o", "a.xml"), "a.xml: expected a name that ends in .log or .txt"),
         (("--kepler", "--origin", "5,95"), "--origin '5,95': expected LON,LAT"),
     ):
         assert one_line(mobilenet("export", "run", *words, place=tmp_path), 2).startswith(said)
     assert one_line(mobilenet("export", ".", "--csv", place=tmp_path), 2).startswith(
-        ".: neither a run directory nor that of a study"
+        ".: neither a run directory nor a study directory"
     )
     done = mobilenet("export", "run", "--csv", place=tmp_path)
     assert (
@@ -198,10 +198,10 @@ def test_runs_with_little_in_them(tmp_path: Path) -> None:
     assert mobilenet("export", "none", "--csv", place=tmp_path).returncode == 0
     assert (
         one_line(mobilenet("export", "none", "--kepler", "--origin", "1,1", place=tmp_path), 2)
-        == "none: no trip to play: no hosts"
+        == "none: no tracks to show: no hosts"
     )
     assert one_line(mobilenet("export", "short", "--kepler", "--origin", "1,1", place=tmp_path), 2).startswith(
-        "short: no trip to play: every track has only one position"
+        "short: no tracks to show: every track has only one position"
     )
     assert not list(tmp_path.glob("*/kepler*"))
 
@@ -218,7 +218,7 @@ def test_one_position_is_no_trip(run: Path, tmp_path: Path) -> None:
         (("--from-s", "inf"), "--from-s inf: expected a finite number of seconds"),
         (("--to-s", "inf"), "--to-s inf: expected a finite number of seconds"),
         (("--from-s", "1e300"), "--from-s 1e+300: after the end of the run at "),
-        (("--from-s", "20", "--to-s", "10"), "--from-s 20 is after --to-s 10: no time lies between"),
+        (("--from-s", "20", "--to-s", "10"), "--from-s 20 is after --to-s 10"),
     ],
 )  # fmt: skip
 def test_slices_that_are_none(run: Path, words: tuple[str, ...], said: str, tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_wrong_requests(words: tuple[str | Path, ...], said: str, tmp_path: Path
             "walk.csv",
             (
                 "a.yaml:2: stations.layout.file: the stations are in longitude and latitude, the tracks in metres:"
-                " give the place of (0, 0) on Earth"
+                " specify the position of (0, 0) on Earth"
             ),
         ),
         (
@@ -190,7 +190,7 @@ def test_wrong_requests(words: tuple[str | Path, ...], said: str, tmp_path: Path
             "walk.gpx",
             (
                 "a.yaml:3: hosts.mobility.file: the tracks are in longitude and latitude, the stations in metres:"
-                " give the place of (0, 0) on Earth"
+                " specify the position of (0, 0) on Earth"
             ),
         ),
         ("{shape: csv, file: sites_lonlat.csv}", "walk.gpx", ""),
@@ -230,8 +230,8 @@ def test_titles_that_people_use(tmp_path: Path) -> None:
 def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> None:
     (tmp_path / "tracks.csv").write_text("t,id,x,y\n0,a,0,0\n30,a,40,0\n")
     for sites, said in (
-        ("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station is called 'a' too, see line 2"),
-        ("x,y\n1,2\n1,2\n", "sites.csv:3:1: x: a station is there"),
+        ("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station has the name 'a', see line 2"),
+        ("x,y\n1,2\n1,2\n", "sites.csv:3:1: x: another station has the same"),
     ):
         (tmp_path / "sites.csv").write_text(sites)
         for more in ((), ("--scenario", "own.yaml")):
@@ -255,7 +255,7 @@ def test_little_and_strange_tracks(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("")
     assert one_line(
         mobilenet("inspect-tracks", "b.csv", "-o", "c.svg", "--scenario", "own.yaml", place=tmp_path), 2
-    ).startswith("own.yaml: exists already")
+    ).startswith("own.yaml: already exists")
     assert not (tmp_path / "c.svg").exists()
     lines = [f"{t},a,{67 + 0.0003 * t},{20 + 0.001 * t}" for t in range(9)]  # near the Arctic Circle, exchanged
     (tmp_path / "d.csv").write_text("t,id,lon,lat\n" + "\n".join(lines) + "\n")
@@ -327,14 +327,17 @@ def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> Non
     done = mobilenet("inspect-tracks", "a.csv", place=tmp_path)
     assert (
         done.returncode == 0
-        and "\nNo scenario can be made from these tracks: no host is there for more than 5 s, each has one sample\n"
+        and (
+            "\nNo scenario can be made from these tracks: no host is present for more than 5 s, since each"
+            " has only one sample\n"
+        )
         in done.stdout
     ), done
     assert done.stdout.endswith("\nNext: give all samples of a host the same id, then mobilenet inspect-tracks a.csv\n")
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        "own.yaml: not written: no host is there for more than 5 s, each has one sample\n",
+        "own.yaml: not written: no host is present for more than 5 s, since each has only one sample\n",
     )
     assert not (tmp_path / "own.yaml").exists() and "mobilenet run" not in done.stdout
 
@@ -342,8 +345,8 @@ def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("0,a,0,0\n5,a,1,0\n9,b,0,0\n", "no host is there for more than 5 s, the longest for 5 s"),
-        ("0,a,0,0\n2000000,a,1,0\n", "line 3: 'a' is silent for 2000000 s, but at most 1000000 s can be bridged"),
+        ("0,a,0,0\n5,a,1,0\n9,b,0,0\n", "no host is present for more than 5 s, the longest for 5 s"),
+        ("0,a,0,0\n2000000,a,1,0\n", "line 3: 'a' has no sample for 2000000 s, but at most 1000000 s can be bridged"),
         ("0,a,0,0\n1,a,0,0\n400,b,0,0\n406,b,1,1\n", ""),
         ("0,a,0,0\n6,b,0,0\n12,a,0,0\n", ""),
     ],
@@ -362,14 +365,15 @@ def test_what_is_said_of_gaps_and_of_two_pairs_of_coordinates(tmp_path: Path) ->
     (tmp_path / "a.csv").write_text("\n".join([lines[0] + ",lon,lat", *(line + ",13,52" for line in lines[1:])]))
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
     assert (
-        "\nCoordinates: x and y are taken, as metres; its lon and lat are not looked at (--coordinates lonlat takes"
+        "\nCoordinates: x and y are used, as metres; its lon and lat are ignored (--coordinates lonlat uses"
         " them)\n" in done.stdout
     ), done
     assert (
-        "\nIts hosts go straight through 1 gap (max_gap_s 99), which the table and picture leave out: " in done.stdout
+        "\nIts hosts go straight through 1 gap (max_gap_s 99), which the table and the picture leave out, "
+        in done.stdout
     )
     done = mobilenet("inspect-tracks", "a.csv", "--coordinates", "lonlat", "--range-m", "50", place=tmp_path)
-    assert "\nCoordinates: lon and lat are taken, as asked" in done.stdout
+    assert "\nCoordinates: lon and lat are used, as requested" in done.stdout
     assert done.stdout.endswith(
         "Next: mobilenet inspect-tracks a.csv --range-m 50 --coordinates lonlat --scenario own.yaml\n"
     )

@@ -41,12 +41,12 @@ def refused(path: Path) -> str:
     [
         (FCD.format('<vehicle id="a" x="1"/>'), 'f:3:1: <vehicle> without y, expected y="..."'),
         (FCD.format('<vehicle x="1" y="1"/>'), 'f:3:1: <vehicle> without id, expected id="..."'),
-        (FCD.format('  <vehicle id="a" x="1,5" y="1"/>'), "f:3:3: x: '1,5' is not a number; write it with a point"),
+        (FCD.format('  <vehicle id="a" x="1,5" y="1"/>'), "f:3:3: x: '1,5' is not a number; use a decimal point"),
         (FCD.format('<vehicle id="a" x="1" y="inf"/>'), "f:3:1: y: 'inf' is not a finite number"),
         (FCD.format('<vehicle id="" x="1" y="1"/>'), "f:3:1: id: empty, expected a name"),
         (
             FCD.format('<vehicle id="a" x="1" y="1"/>\n<vehicle id="a" x="2" y="1"/>'),
-            "f:4:1: t: 'a' goes from 1 to 1 s, expected a later time",
+            "f:4:1: t: 'a' has a sample at 1 s and then at 1 s, expected a later time",
         ),
         (
             FCD.format('<vehicle id="a" x="1" y="1"/>').replace('time="1"', 'time="soon"'),
@@ -60,7 +60,7 @@ def refused(path: Path) -> str:
             FCD.format('<vehicle id="a" x="1" y="1"/>').replace(' time="1"', ""),
             'f:2:1: <timestep> without time, expected time="..."',
         ),
-        (FCD.format(""), "f: no track in it"),
+        (FCD.format(""), "f: contains no tracks"),
         (FCD.format('<vehicle id="a" x="1" y="1">'), "f:4:3: not XML: mismatched tag, inside <vehicle>"),
         ('<fcd-export>\n<timestep time="1">\n', "f:3:1: not XML: no element found, inside <timestep>"),
         ('<fcd-export>\n<timestep time="1">\n<vehicle id=', "f:3:1: not XML: unclosed token, inside <timestep>"),
@@ -70,8 +70,11 @@ def refused(path: Path) -> str:
         ),
         ("<kml>\n</kml>", "f:1: XML that begins with <kml>; expected <fcd-export> (SUMO) or <gpx>"),
         (BOMB + FCD.format('<vehicle id="&i;" x="1" y="2"/>'), "f:1:13: a document type (<!DOCTYPE>)"),
-        ("<gpx>" + "<a>" * 40, "f:1:99: more than 32 elements inside each other"),
-        (GPX.format('<trkpt lat="1" lon="2"></trkpt>'), "f:3:1: <trkpt> without <time>; expected when it was there"),
+        ("<gpx>" + "<a>" * 40, "f:1:99: elements nested more than 32 levels deep"),
+        (
+            GPX.format('<trkpt lat="1" lon="2"></trkpt>'),
+            "f:3:1: <trkpt> without <time>; expected the time of the point",
+        ),
         (
             GPX.format('<trkpt lat="1"><time>2024-05-01T08:00:00Z</time></trkpt>'),
             'f:3:1: <trkpt> without lon, expected lon="..."',
@@ -79,7 +82,7 @@ def refused(path: Path) -> str:
         (GPX.format('<trkpt lat="1" lon="b"/>'), "f:3:1: lon: 'b' is not a number"),
         (
             GPX.format('<trkpt lat="1" lon="2"><time>noon</time></trkpt>'),
-            "f:3:34: time: 'noon' is not a date, expected one as in 2024-05-01T08:00:00Z",
+            "f:3:34: time: 'noon' is not a date, expected a date such as 2024-05-01T08:00:00Z",
         ),
         (
             GPX.format('<trkpt lat="91" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt>'),
@@ -87,15 +90,15 @@ def refused(path: Path) -> str:
         ),
         (
             GPX.format('<trkpt lat="1" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt>'),
-            "f: longitudes and latitudes, but the plane's (0, 0) is not given; expected origin: {lon, lat}",
+            "f: longitudes and latitudes, but the position of (0, 0) is not given; expected origin: {lon, lat}",
         ),
         ("0 1 2 3 4", "f:1:7: the line ends within a waypoint; expected t x y for each"),
         ("0 1 2\n0 1 2 5 1e5 x", "f:2:13: 'x' is not a number, expected t x y t x y ..."),
-        ("5 1 2 4 1 2", "f:1:7: t: '0' goes from 5 to 4 s, expected a later time"),
+        ("5 1 2 4 1 2", "f:1:7: t: '0' has a sample at 5 s and then at 4 s, expected a later time"),
         ("$node_(0) set X_ 1\n$node_(0) set Y_ one", "f:2:18: y: 'one' is not a number"),
         (
             '$ns_ at 1 "$node_(0) setdest 1 2 3"',
-            "f:1:1: x: the first place of node '0' is missing; expected $node_(0) set X_ ...",
+            "f:1:1: x: the first position of node '0' is missing; expected $node_(0) set X_ ...",
         ),
         (
             '$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns_ at 1 "$node_(0) setdest 1 2"',
@@ -103,7 +106,7 @@ def refused(path: Path) -> str:
         ),
         (
             '$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 -3"',
-            "f:2:34: speed: -3 m/s, expected a number from 0 on",
+            "f:2:34: speed: got -3 m/s, expected a number of at least 0",
         ),
         ('$node_(0) set X_ 1\n$ns_ at -1 "$node_(0) setdest 1 2 3"', "f:2:9: t: -1 s is not between 0 and 1e9"),
         ("t,id,lon,lat\n1,a,10,20\n2,a,10,95", "f:3:4: lat: 95 is not between -90 and 90 degrees"),
@@ -116,11 +119,11 @@ def refused(path: Path) -> str:
         (f"t,id,x,y\n1,{'a' * 1001},1,2\n", "f:2:2: a field of more than 1000 characters"),
         ("t,id,x,y,x_m\n1,a,1,2,3\n", "f:1:5: 'x_m' means the same as column 3, 'x'"),
         ("t,id,lon,lat\n1,a,10,144.9985", "f:2:4: lat: 144.9985 is not between -90 and 90 degrees"),
-        ("t,id,lon,lat\n1,a,10,20\n2,a,10", "f:3:4: 3 columns where the first line names 4"),
-        ("t;id;x;y\n1;a;1,5;2", "f:2:3: x: '1,5' is not a number; write it with a point"),
+        ("t,id,lon,lat\n1,a,10,20\n2,a,10", "f:3:4: 3 columns, but the first line names 4"),
+        ("t;id;x;y\n1;a;1,5;2", "f:2:3: x: '1,5' is not a number; use a decimal point"),
         (
             "t,id,x,y\n2024-05-01T08:00:00Z,a,1,2\n1,a,1,2",
-            "f:3:1: t: '1' is not a date, expected one as in 2024-05-01T08:00:00Z",
+            "f:3:1: t: '1' is not a date, expected a date such as 2024-05-01T08:00:00Z",
         ),
         (
             "t,id,x,y\n1714550400,a,1,2\n1714550400000,a,1,2",
@@ -180,7 +183,7 @@ def test_what_is_said(text: str, expected: str, tmp_path: Path) -> None:
     assert refused(tmp_path / "f").startswith(expected)
 
 
-ACROSS = "across the line of 180 degrees are not read"
+ACROSS = "across the 180 degree meridian are not supported"
 
 
 def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:
@@ -188,21 +191,21 @@ def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,lon,lat\n0,a,179.9999,0\n1,a,-179.9999,0\n")
     tracks = read_tracks(tmp_path / "a.csv")
     with pytest.raises(
-        ScenarioError, match=f"^{tmp_path}/a.csv:3:3: lon: -179.9999, and 179.9999 in line 2: tracks {ACROSS}$"
+        ScenarioError, match=f"^{tmp_path}/a.csv:3:3: lon: -179.9999 here, but 179.9999 in line 2: tracks {ACROSS}$"
     ):
         tracks.origin()
     with pytest.raises(
-        ScenarioError, match=f"^{tmp_path}/a.csv:2:3: lon: 179.9999, and the origin's is -179.5: tracks {ACROSS}$"
+        ScenarioError, match=f"^{tmp_path}/a.csv:2:3: lon: 179.9999, but that of the origin is -179.5: tracks {ACROSS}$"
     ):
         tracks.on_plane(Origin(lon=-179.5, lat=0))
     (tmp_path / "b.csv").write_text("name,lon,lat\na,-179.99,0\nb,179.99,0\n")
     sites = read_sites(tmp_path / "b.csv")
     with pytest.raises(
-        ScenarioError, match=f"^{tmp_path}/b.csv:3: longitude 179.99, and -179.99 in line 2: sites {ACROSS}$"
+        ScenarioError, match=f"^{tmp_path}/b.csv:3: longitude 179.99 here, but -179.99 in line 2: sites {ACROSS}$"
     ):
         sites.origin()
     with pytest.raises(
-        ScenarioError, match=f"^{tmp_path}/b.csv:2: longitude -179.99, and the origin's is 180: sites {ACROSS}$"
+        ScenarioError, match=f"^{tmp_path}/b.csv:2: longitude -179.99, but that of the origin is 180: sites {ACROSS}$"
     ):
         sites.on_plane(Origin(lon=180, lat=0))
     (tmp_path / "c.csv").write_text("t,id,lon,lat\n0,a,120,0\n1,a,-120,0\n")  # on both sides, and far apart
@@ -214,8 +217,8 @@ def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:
 def test_of_two_pairs_of_coordinates_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y,lon,lat\n0,a,1,2,13,52\n")
     plain, asked = (read_tracks(tmp_path / "a.csv", coordinates=which) for which in ("auto", "lonlat"))
-    assert (plain.lonlat, plain.x[0], plain.y[0]) == (False, 1, 2) and plain.choice.startswith("x and y are taken")
-    assert (asked.lonlat, asked.x[0], asked.y[0]) == (True, 13, 52) and asked.choice.startswith("lon and lat are taken")
+    assert (plain.lonlat, plain.x[0], plain.y[0]) == (False, 1, 2) and plain.choice.startswith("x and y are used")
+    assert (asked.lonlat, asked.x[0], asked.y[0]) == (True, 13, 52) and asked.choice.startswith("lon and lat are used")
     (tmp_path / "b.csv").write_text("t,id,x,y,lon\n0,a,1,2,13\n")
     assert read_tracks(tmp_path / "b.csv").choice == ""
 
@@ -223,14 +226,14 @@ def test_of_two_pairs_of_coordinates_one_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda packed: packed[:-20], "cut off: its end is missing"),
-        (lambda packed: packed[:40] + bytes(10) + packed[50:], "damaged: "),
+        (lambda packed: packed[:-20], "a truncated gzip file: its end is missing"),
+        (lambda packed: packed[:40] + bytes(10) + packed[50:], "a damaged gzip file: "),
     ],
 )
 def test_packed_files_that_came_to_harm(damage: Callable[[bytes], bytes], said: str, tmp_path: Path) -> None:
     rows = "".join(f"{t},a,{t * 7919 % 1000},{t * 104729 % 1000}\n" for t in range(2000))
     (tmp_path / "f.csv.gz").write_bytes(damage(gzip.compress(f"t,id,x,y\n{rows}".encode())))
-    with pytest.raises(ScenarioError, match=f"^{tmp_path}/f.csv.gz: packed by gzip, and {said}"):
+    with pytest.raises(ScenarioError, match=f"^{tmp_path}/f.csv.gz: {said}"):
         read_tracks(tmp_path / "f.csv.gz")
 
 
@@ -239,7 +242,9 @@ def test_gaps_and_jumps_name_the_first_in_the_file(tmp_path: Path) -> None:
     found = read_tracks(tmp_path / "a.csv")
     with pytest.raises(ScenarioError, match=r"a.csv:3:3: x: 'b' moves at 7885 m/s, above max_speed_mps 150"):
         require_continuous(found.on_plane(found.origin()), 10, 150)
-    with pytest.raises(ScenarioError, match=r"a.csv:5:1: t: 'a' is silent for 58 s, which is more than max_gap_s 10"):
+    with pytest.raises(
+        ScenarioError, match=r"a.csv:5:1: t: 'a' has no sample for 58 s, which is more than max_gap_s 10"
+    ):
         require_continuous(found.on_plane(found.origin()), 10, 1e5)
 
 
@@ -247,7 +252,7 @@ def test_a_line_without_end(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(gzip.compress(b"t,id,x,y\n" + b"1" * 50_000_000))
     assert refused(tmp_path / "f").startswith("f:2: a line of more than 100000 characters")
     (tmp_path / "f").write_bytes(gzip.compress(b"<gpx><a b='" + b" " * 50_000_000))
-    assert refused(tmp_path / "f").startswith("f:1:6: nothing begins or ends within")
+    assert refused(tmp_path / "f").startswith("f:1:6: no element begins or ends within")
 
 
 def test_names_are_only_names(tmp_path: Path) -> None:
@@ -257,7 +262,7 @@ def test_names_are_only_names(tmp_path: Path) -> None:
         read_tracks(path)
     assert (
         str(caught.value) == f"{tmp_path}/$(touch x)�<b>�[31m.csv:5:1: t: "
-        "'[red]</script>\\n=1+1' goes from 0 to 0 s, expected a later time"
+        "'[red]</script>\\n=1+1' has a sample at 0 s and then at 0 s, expected a later time"
     )
 
 

@@ -124,7 +124,7 @@ def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
         text = (path / name).read_text()
         assert old in text
         (path / name).write_text(text.replace(old, new))
-        with pytest.raises(RunError, match=f"{name}: not as the run wrote it"):
+        with pytest.raises(RunError, match=f"{name}: changed since the run wrote it"):
             verify_run(path)
     path = tmp_path / "more"
     shutil.copytree(whole, path)
@@ -155,7 +155,7 @@ def test_verify_goes_on_without_a_garbled_file_and_says_what_to_do(name: str, te
     (run / name).write_bytes(text)
     code, said = command("verify", run)
     told = [line for line in said.splitlines() if name in line]
-    assert code == 0 and len(told) == 1 and "remove the file, and `mobilenet verify` makes it again" in told[0]
+    assert code == 0 and len(told) == 1 and "remove the file, and `mobilenet verify` recreates it" in told[0]
     code, said = command("show", run)
     assert code == 2 and len(said.splitlines()) == 1 and "remove the file, and" in said
     (run / name).unlink()
@@ -174,6 +174,6 @@ def test_show_sees_damaged_tables(table: str, small_bytes: int, run: Path, monke
     for spoilt in (whole[:-5], whole[5:], whole[:place], *([flipped, b""] if small_bytes else [])):
         path.write_bytes(spoilt)
         code, said = command("show", run)
-        assert code == 2 and said.startswith(f"{path}: not as the run wrote it") and len(said.splitlines()) == 1
+        assert code == 2 and said.startswith(f"{path}: changed since the run wrote it") and len(said.splitlines()) == 1
     path.unlink()
     assert command("show", run)[0] == 2

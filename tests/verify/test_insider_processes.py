@@ -184,7 +184,7 @@ def a_suspicion_of_process_99(copy: Copy) -> None:
     copy.events.detail[copy.first("suspect")] = '{"process": "p99"}'
 
 
-@edit("record", "which it suspects already", "reliable mistaken")
+@edit("record", "which it already suspects", "reliable mistaken")
 def a_suspicion_twice(copy: Copy) -> None:
     row = copy.first("suspect")
     copy.repeat(row, row + 1)
@@ -195,7 +195,7 @@ def trust_without_a_suspicion(copy: Copy) -> None:
     copy.insert(copy.last("deliver"), node="p1", event="trust", detail='{"process": "p15"}')
 
 
-@edit("record", "does not take a suspicion back", "reliable")
+@edit("record", "never withdraws a suspicion", "reliable")
 def a_perfect_detector_trusts_again(copy: Copy) -> None:
     row = copy.first("suspect")
     copy.repeat(row, row + 1)

@@ -283,7 +283,7 @@ def a_host_that_is_not_a_member_is_asked_to_leave(copy: Copy) -> None:
     changed(copy, "ev", "join", ev="leave")
 
 
-@edit("but it asked for no such frame", "flood nodes")
+@edit("but it requested no such frame", "flood nodes")
 def a_program_is_told_of_a_frame_without_a_tag(copy: Copy) -> None:
     row, told = next(lines_with(copy, "ev", "receive"))
     copy.lines.line[row] = json.dumps({"ev": "sent", "t": told["t"], "tag": 5})
@@ -304,7 +304,7 @@ def a_buffer_was_never_sampled(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "held", "size": 55}')
 
 
-@edit("all stations report at last that they do not serve h0", "reports")
+@edit("all stations last report that they do not serve h0", "reports")
 def no_station_serves_a_member(copy: Copy) -> None:
     for station in ("s0", "s1", "s2"):
         place = max(row for row, node in enumerate(copy.lines.node) if node == station)

@@ -290,7 +290,7 @@ def requests_that_are_joins(copy: Copy) -> None:
         copy.messages.say(row, join=True)
 
 
-@edit("no station has given the host up before", "fast")
+@edit("no station has given up on the host before", "fast")
 def a_station_says_that_it_gave_up_early(copy: Copy) -> None:
     for row in of_one_session(copy, on_wires(copy, "Rsp1")[0]):
         copy.messages.say(row, expired=True)

@@ -46,15 +46,15 @@ def test_sites_from_a_file(tmp_path: Path) -> None:
     "text, expected",
     [
         ("", "a.csv:1: empty"),
-        ("x,y\n", "a.csv: no station"),
+        ("x,y\n", "a.csv: contains no stations"),
         ("x,z\n1,2\n", "a.csv:1: no column 'y_m'"),
         ("x,x_m,y\n1,2,3\n", "a.csv:1:2: 'x_m' means the same as column 1, 'x'"),
-        ("x,y\n1,2\n3\n", "a.csv:3:2: 1 columns where the first line names 2"),
+        ("x,y\n1,2\n3\n", "a.csv:3:2: 1 columns, but the first line names 2"),
         ("x,y\n1,\n", "a.csv:2:2: y: empty"),
         ("x,y\nnan,1\n", "a.csv:2:1: x: 'nan' is not a finite number"),
         ("x,y\n1e9,1\n", "a.csv:2:1: x: "),
         ('x,y\n"1,1\n', "a.csv:2: "),
-        ("x,y\n\ud83d,1\n", "a.csv:2:1: not text in UTF-8"),
+        ("x,y\n\ud83d,1\n", "a.csv:2:1: not UTF-8 text"),
     ],
 )
 def test_broken_sites(tmp_path: Path, text: str, expected: str) -> None:

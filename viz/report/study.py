@@ -232,7 +232,7 @@ def _findings(tables: StudyTables) -> str:
     margin = comparison["equivalence_margin"]
     said = (
         f"Differences and their {comparison['confidence'] * 100:g} % t intervals are paired over the same worlds; p"
-        " values are adjusted by Holm."
+        " values are adjusted by Holm's method."
     )
     said += f" Equivalent: two one-sided tests put the ratio within ±{margin * 100:g} %." if margin is not None else ""
     return paragraph(text(said)) + table(head, lines, numbers=3)

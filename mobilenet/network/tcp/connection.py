@@ -62,7 +62,7 @@ class Connection:
     def __init__(self, port: Port, parameters: TcpParameters, incarnation: int, counts: Counts | None = None) -> None:
         """`incarnation`: a positive number that no other connection of this node ever had or will have."""
         if incarnation <= UNKNOWN:
-            raise ValueError(f"an incarnation is a positive number, not {incarnation}")
+            raise ValueError(f"an incarnation must be a positive number, got {incarnation}")
         self._port = port
         self._parameters = parameters
         self._mss = parameters.mss_bytes
@@ -144,7 +144,7 @@ class Connection:
 
     def _begin(self, state: State) -> None:
         if self._deadline:
-            raise RuntimeError("a connection is opened once")
+            raise RuntimeError("a connection can be opened only once")
         now = self._port.now
         self.state = state
         self._deadline = now + ns(self._parameters.connect_timeout_s)

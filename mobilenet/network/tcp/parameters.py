@@ -109,6 +109,7 @@ class TcpParameters(Parameters):
             raise ValueError("rto_min_s: must not be above rto_max_s")
         if self.nagle and not self.aggregation:
             raise ValueError(
-                "nagle: without aggregation every message would wait for the one before it; switch one of them"
+                "nagle: without aggregation, every message would wait for the previous one; change one of the two"
+                " settings"
             )
         return self

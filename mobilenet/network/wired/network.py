@@ -28,7 +28,9 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     near: list[list[int]] = [[] for _ in range(stations)]
     for a, b in edges:
         if not (0 <= a < stations and 0 <= b < stations) or a == b:
-            raise ValueError(f"edge [{a}, {b}]: expected two different numbers of {counted(stations, 'station')}")
+            raise ValueError(
+                f"edge [{a}, {b}]: expected the numbers of two different stations, among {counted(stations, 'station')}"
+            )
         if b in near[a]:
             raise ValueError(f"edge [{a}, {b}] twice")
         near[a].append(b)
@@ -193,4 +195,4 @@ def _ignore(message: Any) -> None:
 
 
 def _nobody(source: int, message: Any) -> None:
-    raise AssertionError(f"a message from station {source} to a station that does not run")
+    raise AssertionError(f"a message from station {source} to a station that is not running")

@@ -77,7 +77,7 @@ class BackboneParameters(LinkParameters):
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if self.edges is not None and self.shape is not None:
-            raise ValueError(f"shape: {self.shape}, but edges are given; expected one of the two")
+            raise ValueError(f"shape: {self.shape}, but edges are given; specify only one of the two")
         if self.kind == "tree" and self.shape == "full_mesh":
             raise ValueError("shape: a tree is not a full_mesh; expected star, chain or breadth_first, or another kind")
         for key, kinds in (
@@ -87,7 +87,7 @@ class BackboneParameters(LinkParameters):
             ("timeout_s", DETECTING),
         ):
             if getattr(self, key) is not None and self.kind not in kinds:
-                raise ValueError(f"{key}: does nothing with kind: {self.kind}; it belongs to {' and '.join(kinds)}")
+                raise ValueError(f"{key}: has no effect with kind: {self.kind}; it applies to {' and '.join(kinds)}")
         return self
 
     @property

@@ -130,7 +130,7 @@ class MobileCausalParameters(BaseModel):
         longest_s = self.heartbeat_s * self.resend_jitter_high
         if self.expiry_s is not None and self.expiry_s <= longest_s:
             raise ValueError(
-                f"expiry_s: should be more than {longest_s:g}, the longest time between two heartbeats, "
-                f"or hosts that are still present are given up; got {self.expiry_s:g}"
+                f"expiry_s: should be more than {longest_s:g}, the longest time between two heartbeats, or stations"
+                f" give up on hosts that are still present; got {self.expiry_s:g}"
             )
         return self

@@ -56,4 +56,6 @@ class Backbone:
         pass
 
     def on_closed(self, channel: Channel, reason: str) -> None:
-        raise RuntimeError(f"the wired channel to station {channel.peer} broke ({reason}): nothing is ever lost there")
+        raise RuntimeError(
+            f"the wired channel to station {channel.peer} broke ({reason}), although nothing is ever lost there"
+        )

@@ -168,8 +168,8 @@ class Experiment:
         if self.processes[process].up and detector is not None and detector.mode == "perfect":
             at = f"p{by} suspects p{process} at {self.kernel.now / SECOND:g}, which has not crashed"
             raise ScenarioError(
-                f"detector.timeout: {detector.timeout:g} is too short to be perfect here: {at}; expected more, or mode:"
-                " unreliable"
+                f"detector.timeout: {detector.timeout:g} is too short for a perfect detector: {at}; expected a longer"
+                " one, or mode: unreliable"
             )
 
     @property

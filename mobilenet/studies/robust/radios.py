@@ -37,8 +37,8 @@ OF_ANY_RADIO = ("loss", "queue_frames")  # the keys of `wireless` that mean the 
 RECEIVER = ("noise_figure_db", "preamble_rssi_dbm", "preamble_sinr_db", "ed_threshold_dbm")
 RADIOS = {
     "disk": "unit disk",
-    "capture": f"unit disk; of two frames the one {CAPTURE_DB:g} dB stronger survives",
-    "log_distance": f"received by power; path loss exponent {EXPONENT:g}",
+    "capture": f"unit disk; of two frames, the one that is {CAPTURE_DB:g} dB stronger survives",
+    "log_distance": f"power-based reception; path loss exponent {EXPONENT:g}",
     "fading": "log_distance with Nakagami fading",
     "shadowing": "log_distance with shadowing ({sigma_db:g} dB, {decorrelation_m:g} m)".format(**SHADOWING),
     "obstacles": "log_distance with walls",
@@ -76,15 +76,19 @@ def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) 
     for name in names:
         _require_known(name, own)
     if "obstacles" in names and walls is None:
-        raise ScenarioError("radio obstacles: the scenario names no file of them: --obstacles FILE")
-    found = [Radio(own, RADIOS.get(own, "the scenario's own, received by power"), scenario.wireless, {})]
+        raise ScenarioError(
+            "radio obstacles: the scenario names no file of obstacles; specify one with --obstacles FILE"
+        )
+    found = [Radio(own, RADIOS.get(own, "the scenario's own radio, power-based reception"), scenario.wireless, {})]
     for name in RADIOS:
         if name in names and name != own:
             other = _disk(scenario, name) if name in ("disk", "capture") else _by_power(scenario, name, walls)
             if all(other.wireless.model_dump() != known.wireless.model_dump() for known in found):
                 found.append(other)
     if len(found) < 2:
-        raise ScenarioError(f"radios: only {own}, nothing to compare it with; expected more of {', '.join(RADIOS)}")
+        raise ScenarioError(
+            f"radios: only {own}, so there is nothing to compare; expected more from {', '.join(RADIOS)}"
+        )
     return found
 
 

@@ -60,7 +60,7 @@ def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_cod
     """Try every configuration of every radio on the scenario; run none."""
     study = Study.load(file)
     if study.compare is None:
-        raise ScenarioError(f"{file}: the study compares nothing; add `compare:`")
+        raise ScenarioError(f"{file}: the study has no comparison; add `compare:`")
     scenario = study.base()
     if not isinstance(scenario, Scenario):
         raise study.problem(("scenario",), f"{study.scenario}: processes have no radio")
@@ -98,7 +98,7 @@ def perform(
     """What is missing, radio by radio, on one Spark."""
     require_master(master)
     if (out / "study.yaml").exists() or (out.exists() and not out.is_dir()):
-        raise StudyError(f"{out}: exists and holds no radios; name another directory with --out")
+        raise StudyError(f"{out}: exists and contains no radios; name another directory with --out")
     done: list[Result] = []
     with spark_session(master) as session:
         for number, (radio, study) in enumerate(zip(plan.radios, plan.studies, strict=True)):
@@ -145,7 +145,9 @@ def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
         top, _, rest = key.partition(".")
         if top == "wireless" and rest not in OF_ANY_RADIO:
             kept = " and ".join(f"wireless.{name}" for name in OF_ANY_RADIO)
-            raise study.problem(("factors", factor), f"sets {key}, and radios are what is exchanged; {kept} may vary")
+            raise study.problem(
+                ("factors", factor), f"sets {key}, but the radio is what is varied here; only {kept} may vary"
+            )
         if key in ("hosts", ATTACHMENT, *(f"{ATTACHMENT}.{name}" for name in STRANGE_HYSTERESIS.values())):
             raise study.problem(("factors", factor), f"sets {key}, which does not mean the same on all radios")
 

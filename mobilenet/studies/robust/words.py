@@ -36,7 +36,10 @@ def said_of_mac(plan: Plan) -> str | None:
     changed = [radio.name for radio in plan.radios if radio.wireless.mac != plan.mac]
     if not changed:
         return None
-    return f"mac: {plan.mac} knows no rates of 802.11: {', '.join(changed)} run with mac: dcf, which differs as well"
+    return (
+        f"mac: {plan.mac} does not support the rates of 802.11: {', '.join(changed)} run with mac: dcf, so the MAC"
+        " differs as well"
+    )
 
 
 def name_of(claim: Claim) -> str:
@@ -85,16 +88,16 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
     parts = [
         "# Would it come out the same way on another radio?",
         f"{totals(found)}. A claim is a significant effect on {first}. It survives if it is significant in the same"
-        " direction on all radios. It flips where it is significant in the other direction.",
+        " direction on all radios. It flips where it is significant in the opposite direction.",
         _table(head, lines),
         f"Ratios (×) or differences to the baseline with {sure} t intervals, paired over the same worlds, at least"
-        f" {plan.study.replications.min} of them. ?: not significant; p values are adjusted by Holm over the whole"
-        " table.",
-        *(["Unstable: the backlog at stations and hosts grows to the end, without a mean:"] if unstable else []),
+        f" {plan.study.replications.min} of them. ?: not significant; p-values are adjusted by Holm's method over the"
+        " whole table.",
+        *(["Unstable: the backlog at stations and hosts keeps growing, so the mean is undefined:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),
         _table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios]),
-        "Reach: as far as preambles are detected where the path loss is all. Half heard: as far as half of them are,"
-        " with fading.",
+        "Reach: the distance up to which preambles are detected with path loss only. Half heard: the distance at"
+        " which half of them are detected, with fading.",
         *([f"{mac}."] if mac else []),
     ]
     return "\n\n".join(parts) + "\n"

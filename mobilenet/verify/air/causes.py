@@ -76,8 +76,8 @@ def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
     from_host, for_one = hops.sender >= nodes.stations, ~hops.is_wired & ~kinds.among(FOR_ALL)
     for wrong, what in (
         (kinds.among(("AppHs",)) & (owners != hops.sender), "a host sends its own messages"),
-        (for_one & from_host & (about != hops.sender), "a host speaks of itself"),
-        (for_one & ~from_host & (about != hops.receiver), "it speaks of another host"),
+        (for_one & from_host & (about != hops.sender), "a host sends information only about itself"),
+        (for_one & ~from_host & (about != hops.receiver), "the message is about another host"),
     ):
         if (row := first(wrong)) is not None:
             yield f"{hops.words(row)}: the host is {hops.table['host'][row]}, but {what}"

@@ -142,7 +142,7 @@ def _gap_problems(group: ByKind, given_up_ns: int) -> Iterator[tuple[_Said, str]
     for said in (*group.get("Rsp1", ()), *group.get("InitAck", ())):
         for name in ("gap", "expired"):
             if said.detail.get(name) is True and said.send_ns < given_up_ns:
-                yield said, f"{name} is true, but no station has given the host up before"
+                yield said, f"{name} is true, but no station has given up on the host before"
 
 
 def _is_part(some: Iterable[str], every: Iterable[str]) -> bool:

@@ -118,7 +118,7 @@ def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iter
             expected = f"expected {power[row] - air.most_noise_dbm:.2f} dB, since no other frame is in the air"
             yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"
     if (row := first((outcome == BIT_ERRORS) & (power >= air.clear_dbm - ROUNDING_DB))) is not None:
-        but = f"noise breaks nothing from {air.clear_dbm:.2f} dBm on"
+        but = f"noise does not break frames received at {air.clear_dbm:.2f} dBm on"
         yield f"{_words(links, row)}: bit errors at {power[row]:g} dBm, but {but}"
 
 

@@ -149,7 +149,7 @@ def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
         )
     out = (hops.send_ns < 0) | (hops.send_ns > end_ns) | (hops.receive_ns > end_ns)
     if (row := first(out | has_time & (hops.receive_ns < hops.send_ns))) is not None:
-        yield f"{hops.words(row)}: expected times from its sending on, and up to the end of the run"
+        yield f"{hops.words(row)}: expected times from when it was sent up to the end of the run"
 
 
 def _word_problems(hops: Hops, is_known: bool) -> Iterator[str]:
@@ -328,4 +328,4 @@ def _queue_problems(hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes
             f" {due_ns[at] / SECOND:.9f} s, behind what was sent before it over this link"
         )
     if (at := first(np.diff(hops.receive_ns[rows], prepend=0) < 0)) is not None:
-        yield f"{hops.words(int(rows[at]))}: the row is not in its order, which is that of arrivals"
+        yield f"{hops.words(int(rows[at]))}: the row is out of order; rows are sorted by arrival"

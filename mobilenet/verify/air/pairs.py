@@ -118,7 +118,7 @@ def _frame_problems(pairs: Pairs, nodes: Nodes) -> Iterator[str]:
         yield f"{pairs.words(row)}: the receivers of a frame must be different and in order, stations before hosts"
     late = np.maximum.accumulate(pairs.end_ns) - pairs.delay_ns
     if (row := first(pairs.end_ns < late)) is not None:
-        yield f"{pairs.words(row)}: the row is not in its order, which is that of the ends of frames"
+        yield f"{pairs.words(row)}: the row is out of order; rows are sorted by the end of the frame"
 
 
 def _size_problems(pairs: Pairs, air: Air) -> Iterator[str]:

@@ -171,23 +171,29 @@ def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen | None, expecte
             wrong = aborts & np.isin(outcome, TO_ITS_END) | sends & ~np.isin(outcome, (HALF_DUPLEX, RECEIVER_DOWN))
             if (at := first(wrong)) is not None:
                 row = int(rows[at])
-                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but {nodes.name(node)} sends meanwhile"
+                yield (
+                    f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but {nodes.name(node)} is sending at that"
+                    " time"
+                )
             for at in np.flatnonzero((outcome == HALF_DUPLEX) & ~may_send).tolist():
                 row, until_ns = int(rows[at]), int(end_ns[at]) + pairs.around_ns
                 if unseen is None or unseen.may_send(node, until_ns):
                     continue
                 if not unseen.may_be_hidden(int(start_ns[at]), until_ns):
-                    yield f"{pairs.words(row)}: the fate is half_duplex, but {nodes.name(node)} sends nothing meanwhile"
+                    yield (
+                        f"{pairs.words(row)}: the fate is half_duplex, but {nodes.name(node)} sends nothing at that"
+                        " time"
+                    )
         surely, possibly = _others(start_ns, end_ns, pairs)
         if is_exclusive and (at := first(surely & np.isin(outcome, (RECEIVED, RANDOM)))) is not None:
             row = int(rows[at])
-            yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but another frame arrives meanwhile"
+            yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but another frame arrives at that time"
         if unseen is None:
             continue
         for at in np.flatnonzero(np.isin(outcome, near) & ~possibly).tolist():
             if not unseen.may_reach(node, int(end_ns[at]) + pairs.around_ns):
                 row = int(rows[at])
-                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but no other frame arrives meanwhile"
+                yield f"{pairs.words(row)}: the fate is {_outcome(pairs, row)}, but no other frame arrives at that time"
         for at in np.flatnonzero(np.isin(outcome, anywhere) & alone[pairs.frame[rows]]).tolist():
             row = int(rows[at])
             if not unseen.may_disturb(pairs, row):

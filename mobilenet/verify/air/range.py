@@ -46,7 +46,7 @@ def _presence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts) -> 
             since_s = whereabouts.appears_ns[node[row]] / SECOND
             yield f"{pairs.words(row)}: {nodes.name(int(node[row]))} appears only at {since_s:.6f} s"
         if (row := first(whereabouts.is_gone(node, pairs.start_ns))) is not None:
-            yield f"{pairs.words(row)}: {nodes.name(int(node[row]))} has no position any more"
+            yield f"{pairs.words(row)}: {nodes.name(int(node[row]))} no longer has a position"
 
 
 def _distance_problems(pairs: Pairs, nodes: Nodes, air: Air, least_m: np.ndarray) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air:
                 head = int(pairs.first[frames[at]])
                 receivers = pairs.receiver[pairs.frame == frames[at]]
                 missing = nodes.name(int(np.setdiff1d(np.flatnonzero(must[sender[at]]), receivers)[0]))
-                yield f"{pairs.words(head)}: this frame has no row at {missing}, which is surely within reach"
+                yield f"{pairs.words(head)}: this frame has no row at {missing}, which is certainly within reach"
 
 
 def near_m(senders: np.ndarray, nodes: Nodes, air: Air) -> np.ndarray:

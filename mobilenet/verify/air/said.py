@@ -129,8 +129,8 @@ class _Said:
                 heard_ns = acknowledged.get((node, sessions[node][i]), NEVER)
                 if heard_ns + self._delay_ns < times[i + 1]:
                     return (
-                        f"{when}, but no station gave it up since {given_up_ns / SECOND:.6f} s; a station heard from it"
-                        f" in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
+                        f"{when}, but no station has given up on it since {given_up_ns / SECOND:.6f} s; a station heard"
+                        f" from it in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
                     )
         return self._silent_problem({(node, session, now_ns) for _, now_ns, node, _, session, _, _ in gaps})
 

@@ -115,7 +115,7 @@ class _Segments:
             yield self._say(at, f"{self._hops.table['kind'][self._rows[at]]} with {detail}, which it never has")
         sizes = tcp.HEADER_BYTES + self.length + np.where(syn, tcp.MSS_OPTION_BYTES, 0)
         if (at := first(sizes != self._hops.size_bytes[self._rows])) is not None:
-            yield self._say(at, f"its bytes and headers add up to {sizes[at]}, but its size is another")
+            yield self._say(at, f"its bytes and headers add up to {sizes[at]}, but its size is different")
 
     def port_problems(self) -> Iterator[str]:
         """Check that the other end has sent its port, which only this connection has."""
@@ -133,7 +133,7 @@ class _Segments:
         head = np.full(len(stands), len(stands))
         np.minimum.at(head, port.reshape(-1), np.arange(len(stands)))
         if (at := first(self._own[stands] != self._own[stands[head[port.reshape(-1)]]])) is not None:
-            yield self._say(int(stands[at]), f"port {self.source[stands[at]]} has another end as well")
+            yield self._say(int(stands[at]), f"port {self.source[stands[at]]} also has another end")
 
     def content_problems(self) -> Iterator[str]:
         """What is sent again is the same."""
@@ -156,7 +156,9 @@ class _Segments:
         listed = np.array([len(self._ends[at]) for at in data.tolist()])
         wrong = (until - after != listed) & ((listed < MOST_LISTED) | (until - after < listed))
         if (at := first(wrong)) is not None:
-            yield self._say(int(data[at]), f"{listed[at]} messages end in it, but by other rows {(until - after)[at]}")
+            yield self._say(
+                int(data[at]), f"{listed[at]} messages end in it, but according to other rows {(until - after)[at]}"
+            )
         yield from self._application_problems(data, names, ends)
 
     def _application_problems(

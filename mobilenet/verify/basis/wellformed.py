@@ -73,7 +73,7 @@ def require_manifest(manifest: dict[str, Any]) -> None:
     )
     for where, key, is_right in places:
         if key not in where or not is_right(where[key]):
-            raise RunError(f"manifest.json: {key} is {cut(repr(where.get(key)), LONGEST)}, which cannot be")
+            raise RunError(f"manifest.json: {key} is {cut(repr(where.get(key)), LONGEST)}, which is impossible")
 
 
 def _is_text(value: object) -> bool:

@@ -227,7 +227,9 @@ class BroadcastJudge:
         host = self._host(detail["host"])
         problem = host.silence.expire(station, round(detail["silent_s"] * SECOND), self._now())
         if problem is not None:
-            self._violated("gaps", f"{self._when()}: {station} gives up {host.name} {problem}\n  {host.last_handoff}")
+            self._violated(
+                "gaps", f"{self._when()}: {station} gives up on {host.name} {problem}\n  {host.last_handoff}"
+            )
 
     def _radio_off(self, station: str) -> None:
         self._off.add(station)

@@ -118,7 +118,7 @@ class Silence:
         if silent_ns < self._after_ns:
             return f"after {silent_ns / SECOND:.3f} s of silence; gaps are allowed after {self._after_ns / SECOND:g} s"
         if self.confirmed_by not in (None, station) and now_ns - silent_ns < self._confirmed_ns:
-            return f"although it is with {self.confirmed_by} since {self._confirmed_ns / SECOND:.6f} s"
+            return f"although it has been with {self.confirmed_by} since {self._confirmed_ns / SECOND:.6f} s"
         self._given_up_ns, self._given_up_since_ns = now_ns, now_ns - silent_ns
         return None
 
@@ -135,15 +135,15 @@ class Silence:
                 f"gaps are allowed after {self._after_ns / SECOND:g} s"
             )
         if self._given_up_ns is None or self._given_up_ns < heard_ns:
-            return "although no station has given it up since it was last surely heard"
+            return "although no station has given up on it since it was last certainly heard"
         return None
 
     def forgotten(self, now_ns: int, after_s: float | None) -> str | None:
         """No station knows the host any more: what was given up was forgotten this long after that."""
         if after_s is None:
-            return "as no station knew it any more; but stations keep what they know of a host"
+            return "because no station knew it any more, but stations keep what they know about a host"
         assert self._after_ns is not None
         due_ns = self._given_up_since_ns + self._after_ns + round(after_s * SECOND)
         if self._given_up_ns is None or now_ns < due_ns - MARGIN_NS:
-            return f"as no station knew it any more; it could not be forgotten before {due_ns / SECOND:.6f} s"
+            return f"because no station knew it any more, but it could not be forgotten before {due_ns / SECOND:.6f} s"
         return None

@@ -70,9 +70,9 @@ def silent_problem(
         for message, sent_ns in sent.get(host, []):
             if since_ns < sent_ns and first_ns.get(message, now_ns) < now_ns:
                 return (
-                    f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host} after"
-                    f" {detail['silent_s']:.3f} s of silence, but {message}, broadcast at {sent_ns / SECOND:.6f} s,"
-                    f" was delivered at {first_ns[message] / SECOND:.6f} s"
+                    f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up on {host} after"
+                    f" {detail['silent_s']:.3f} s of silence, but {message}, broadcast at {sent_ns / SECOND:.6f} s, was"
+                    f" delivered at {first_ns[message] / SECOND:.6f} s"
                 )
     return None
 
@@ -100,7 +100,7 @@ def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
             if now_ns - crashed_ns > longest_ns and given_up.get((with_, node), -1) < since_ns:
                 return (
                     f"{node} is down from {crashed_ns / SECOND:.6f} to {now_ns / SECOND:.6f} s, but {with_}, which"
-                    " served it, does not give it up"
+                    " served it, does not give up on it"
                 )
         else:
             session.pop(node, None)
@@ -162,7 +162,7 @@ def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
         served = _served(history.get(detail["host"], []), since_ns)
         if served is not None and station not in served:
             return (
-                f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {detail['host']}, last heard at"
+                f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up on {detail['host']}, last heard at"
                 f" {since_ns / SECOND:.6f} s, when it was with {' or on its way to '.join(sorted(served))}"
             )
     return None
@@ -190,9 +190,9 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
         detail = json.loads(text)
         host, silent_ns = detail["host"], round(detail["silent_s"] * SECOND)
         since_ns = now_ns - silent_ns
-        when = f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up {host}"
+        when = f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up on {host}"
         if now_ns % every_ns:
-            return f"{when}, but it looks each {every_ns / SECOND:g} s"
+            return f"{when}, but it checks only every {every_ns / SECOND:g} s"
         if since_ns < before.get((station, host), 0) - MARGIN_NS:
             return f"{when}, as at {before[station, host] / SECOND:.6f} s, and has not heard it since"
         spans = confirmed.get(host, [])
@@ -201,8 +201,8 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
         )
         if is_with and silent_ns > after_ns + every_ns + MARGIN_NS:
             return (
-                f"{when} after {detail['silent_s']:.3f} s of silence; it looks each {every_ns / SECOND:g} s, and gives"
-                f" up after {after_ns / SECOND:g} s"
+                f"{when} after {detail['silent_s']:.3f} s of silence; it checks every {every_ns / SECOND:g} s, and"
+                f" gives up after {after_ns / SECOND:g} s"
             )
         before[station, host] = now_ns
     return None

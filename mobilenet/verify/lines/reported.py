@@ -102,7 +102,9 @@ def _told_wrongly(what: dict[str, Any], node: _Node) -> str | None:
     elif event in ("sent", "dropped"):
         tag = encode(what["tag"])
         if not node.tags[tag]:
-            return f"of a frame with the tag {tag}, but it asked for no such frame, or was notified of each"
+            return (
+                f"of a frame with the tag {tag}, but it requested no such frame, or has already been notified of each"
+            )
         node.tags[tag] -= 1
     return None
 
@@ -129,9 +131,12 @@ def _end_problems(nodes: dict[str, _Node], events: Table, samples: Table, manife
         if is_down.get(name) == "crash" or name[0] == "h" and (not node.member or node.out is not None):
             continue
         if manifest["quiescent"] and not node.settled and name[0] != "p":
-            yield f"lines: {name} reports at last that it has not settled, but the run is at rest"
+            yield f"lines: {name} last reports that it has not settled, but the run is at rest"
         if manifest["quiescent"] and name[0] == "h" and not any(one.serves.get(name, True) for one in stations):
-            yield f"lines: all stations report at last that they do not serve {name}, but the run is at rest"
+            yield f"lines: all stations last report that they do not serve {name}, but the run is at rest"
         for quantity, size in node.sizes.items():
             if last.get((name, quantity)) != size:
-                yield f"lines: {name} has {size} of {quantity} at last, but samples have {last.get((name, quantity))}"
+                yield (
+                    f"lines: {name} has {size} of {quantity} in its last report, but samples have"
+                    f" {last.get((name, quantity))}"
+                )

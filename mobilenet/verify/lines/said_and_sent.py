@@ -51,7 +51,7 @@ def sent_problem(
         )
         return next(problems, None)
     except (KeyError, TypeError, AttributeError) as error:
-        return f"counters.json: a counter is missing, or no number: {error}"
+        return f"counters.json: a counter is missing or not a number: {error}"
 
 
 def _text_bytes(message: Any) -> bytes:

@@ -68,18 +68,18 @@ def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Itera
         for key in COUNTS:
             any_size = key == "bytes" and name == "messages" and plan is not None and plan.broadcasting is None
             if not (_is_number if any_size else _is_count)(lane.get(key)):
-                yield f"{name}.{key} is {lane.get(key)!r}, expected a whole number from 0 on"
+                yield f"{name}.{key} is {lane.get(key)!r}, expected a whole number of at least 0"
     messages = counters["messages"]
     is_packet = "packets_by_messages" in messages if plan is None else plan.network == "packet"
     if is_packet:
         for key in OF_PACKETS:
             if not _is_count(messages.get(key)):
-                yield f"messages.{key} is {messages.get(key)!r}, expected a whole number from 0 on"
+                yield f"messages.{key} is {messages.get(key)!r}, expected a whole number of at least 0"
         for key in DISTRIBUTIONS:
             if not _are_counts(messages.get(key), WHOLE):
-                yield f"messages.{key} is {messages.get(key)!r}, expected whole numbers and how many packets each has"
+                yield f"messages.{key} is {messages.get(key)!r}, expected a number of packets for each whole number"
     elif ("by_kind" in messages or plan is not None) and not _are_counts(messages.get("by_kind"), re.compile(".*")):
-        yield f"messages.by_kind is {messages.get('by_kind')!r}, expected how many messages each class has"
+        yield f"messages.by_kind is {messages.get('by_kind')!r}, expected the number of messages of each class"
 
 
 def _is_number(value: object) -> bool:

@@ -160,9 +160,9 @@ class _Suspicions:
     def _problem(self, detector: Detecting, node: str, other: str, now_ns: int, suspects: bool) -> str | None:
         history = self._suspected.get((node, other), [])
         if suspects == (bool(history) and history[-1][1]):
-            return "which it suspects already" if suspects else "which it does not suspect"
+            return "which it already suspects" if suspects else "which it does not suspect"
         if detector.is_perfect and not suspects:
-            return "and a perfect detector does not take a suspicion back"
+            return "but a perfect detector never withdraws a suspicion"
         if detector.is_perfect and other not in self._crashed:
             return "which has not crashed"
         first_ns = min(detector.timeout_ns, *(at_ns for at_ns, *_ in detector.mistakes), detector.timeout_ns)

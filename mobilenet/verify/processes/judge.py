@@ -210,7 +210,7 @@ def _examined(samples: Columns, end_ns: int) -> tuple[str | None, dict[tuple[str
         if value is None or not math.isfinite(value) or value < 0:
             return f"samples: row {row} has value {value!r}", last
         if time is None or not last.get((node, quantity), 0) <= time <= end_ns:
-            text = f"samples: row {row} ({quantity} at {node}) has time {time}, not in its order or outside of the run"
+            text = f"samples: row {row} ({quantity} at {node}) has time {time}, out of order or outside the run"
             return text, last
         last[node, quantity] = time
     return None, last

@@ -50,7 +50,7 @@ class ProcessJudge:
 
     def _broadcast(self, node: str, message: str, when: str) -> None:
         if message in self._bits or message.partition(":")[0] != node:
-            self._violated("creation", f"{when}: {node} broadcasts {message}, which is another's or exists already")
+            self._violated("creation", f"{when}: {node} broadcasts {message}, which is another's or already exists")
             return
         self._bits[message] = len(self._names)
         self._names.append(message)

@@ -1,6 +1,6 @@
 """Check coverage, cells and crashes against what hosts deliver and refuse.
 
-Checks    a broadcast names its message and nothing else; a delivery has no detail; only where programs talk UDP are
+Checks    a broadcast names its message and nothing else; a delivery has no detail; only where programs use UDP are
           there datagrams
           hosts come into coverage and leave it in turns
           a delivery names the cell of its host: none out of coverage, and one within, if the network records cells at

@@ -101,10 +101,10 @@ class _Handoffs:
             ):
                 return f"has detail {detail}, expected {', '.join(keys) or 'none'}"
             if "cause" in detail and detail["cause"] not in CAUSES:
-                return f"is because of {detail['cause']!r}, expected {', '.join(CAUSES)}"
+                return f"has the cause {detail['cause']!r}, expected {', '.join(CAUSES)}"
             for key in NUMBERS:
                 if key in detail and (type(detail[key]) is not int or detail[key] < 0):
-                    return f"has {key} {detail[key]!r}, expected how many"
+                    return f"has {key} {detail[key]!r}, expected a number"
         if event == "recover":
             self._recovered_ns[node] = now_ns
         elif event == "join":
@@ -114,7 +114,7 @@ class _Handoffs:
             if (detail["cause"] == "recovery") != (self._recovered_ns.pop(node, None) == now_ns) and detail[
                 "cause"
             ] != "join":
-                return f"is because of {detail['cause']!r}, which is not so"
+                return f"has the cause {detail['cause']!r}, which is not the case"
         elif event == "handoff_end" and "recovered" in detail:
             return self._end_problem(row, node, detail["recovered"], detail["skipped"])
         return None

@@ -108,7 +108,7 @@ def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float,
 def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places: Places, end_ns: int) -> str | None:
     told = {node: times for node, (times, _, _) in tracks.items() if node in plans}
     if places.every_ns is None:
-        return next((f"positions: {node} has some, but the scenario wants none of hosts" for node in told), None)
+        return next((f"positions: {node} has some, but the scenario does not record hosts" for node in told), None)
     last_ns = max((times[-1] for times in told.values()), default=0)
     stay = any(plan.vanishes_ns is None for plan in plans.values())
     for node, plan in plans.items():

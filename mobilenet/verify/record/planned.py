@@ -103,10 +103,10 @@ class _Crashes:
             if due_ns is None:
                 return None  # the property's own: membership
             self._times[node].append(now_ns)
-            return None if now_ns == due_ns else f"recovers, but its time is over at {_s(due_ns)}"
+            return None if now_ns == due_ns else f"recovers, but its outage ends at {_s(due_ns)}"
         lasts_ns = self._planned.of_hosts.get(node, {}).get(now_ns, self._planned.of_anybody.get(now_ns))
         if lasts_ns is None:
-            return "crashes, but it is not its turn"
+            return "crashes, but it is not due to crash"
         by_hand = (at_ns for at_ns in (self._planned.recoveries or {}).get(node, ()) if at_ns >= now_ns)
         self._up_at_ns[node] = min(now_ns + lasts_ns, self._end_ns, next(by_hand, self._end_ns))
         self._times.setdefault(node, []).append(now_ns)
@@ -115,7 +115,7 @@ class _Crashes:
     def missing(self, plans: dict[str, HostPlan]) -> str | None:
         """A node that never came up again, or should have crashed."""
         for node, due_ns in self._up_at_ns.items():
-            return f"events: {node} never recovers, but its time is over at {_s(due_ns)}"
+            return f"events: {node} never recovers, but its outage ends at {_s(due_ns)}"
         for node, planned in self._planned.of_hosts.items():
             plan = plans.get(node)
             if plan is None:
@@ -125,7 +125,7 @@ class _Crashes:
                 is_up = bisect_left(times, at_ns) % 2 == 0
                 is_there = plan.appears_ns <= at_ns and (plan.vanishes_ns is None or at_ns < plan.vanishes_ns)
                 if is_up and is_there:
-                    return f"events: {node} does not crash at {_s(at_ns)}, but it is its turn"
+                    return f"events: {node} does not crash at {_s(at_ns)}, but it is due to crash"
         return None
 
 

@@ -37,5 +37,5 @@ def quantities_problem(samples: Table, manifest: dict[str, Any], expected: Expec
         who, what = node.words[pair // len(quantity.words)], quantity.words[pair % len(quantity.words)]
         is_known = what.startswith(TOTALS) if who == NETWORK else what in known.get(who[:1], (what,))
         if not is_known:
-            return f"samples: row {row} has {what} of {who}, which nothing in this run measures"
+            return f"samples: row {row} has {what} of {who}, which is not measured in this run"
     return None

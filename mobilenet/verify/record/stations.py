@@ -91,7 +91,7 @@ def _stays(events: Table, tracks: Mapping[str, Track], plans: Mapping[str, HostP
             host = _Host(plans[name], tracks[name], expected.places, expected.end_ns)
             problem = host.stays(events.numbers("time_ns")[rows[own]], np.where(is_there, with_whom, -1))
             if problem is not None:
-                return f"positions: {name} has its session with {problem}, and opens no other one"
+                return f"positions: {name} has its session with {problem}, and opens no other session"
     return None
 
 

@@ -41,7 +41,7 @@ def _rows_problem(events: Columns, rows: list[int], planned: Sequence[Switch]) -
         told = tuple(events[name][row] for name in ("time_ns", "event", "node", "station", "detail"))
         if told != (*switch[:4], detail):
             what = _words(told[1], told[2], told[3]) + (f", {told[4]}" if told[4] else "")
-            return f"events: at {_s(told[0])} (event {row}): {what}; planned is {_planned(switch)}"
+            return f"events: at {_s(told[0])} (event {row}): {what}; expected as planned: {_planned(switch)}"
     if len(rows) > len(planned):
         row = rows[len(planned)]
         what = _words(*(events[name][row] for name in ("event", "node", "station")))
@@ -65,7 +65,7 @@ def _radio_problem(events: Columns, expected: Expected) -> str | None:
                 if since_ns + in_the_air_ns < now_ns < until_ns:
                     return (
                         f"events: at {_s(now_ns)} (event {row}): {events['node'][row]}: {event} with {station}, whose"
-                        f" radio is off since {_s(since_ns)}"
+                        f" radio has been off since {_s(since_ns)}"
                     )
     return None
 
@@ -90,7 +90,7 @@ def _wire_problem(events: Columns, expected: Expected) -> str | None:
         beyond = _side(wires.links, other, station)
         for since_ns, until_ns in _spans(expected.switches, "cut", "mend", station, other):
             if (problem := _crossing(events, beyond, since_ns, until_ns)) is not None:
-                return f"{problem}, but the link {station}-{other} is cut since {_s(since_ns)}"
+                return f"{problem}, but the link {station}-{other} has been cut since {_s(since_ns)}"
     return None
 
 

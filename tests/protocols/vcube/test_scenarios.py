@@ -90,7 +90,10 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
             "workload.instants={kind: uniform, earliest: 500, latest: 1}",
             "workload.instants.latest: should be at least earliest",
         ),
-        ("random_faults={count: 2, earliest: 2.2, latest: 2.7}", "random_faults.latest: no whole time from 2.2 to 2.7"),
+        (
+            "random_faults={count: 2, earliest: 2.2, latest: 2.7}",
+            "random_faults.latest: no whole number from 2.2 to 2.7",
+        ),
         ("random_faults={count: 2, earliest: 2.2, latest: 2.7, whole_times: false}", None),
         ("detector.timeout=1e-10", "detector.timeout: should be at least 1e-09"),
         ("detector.interval=1e-12", "detector.interval: should be at least 1e-09"),
@@ -148,7 +151,7 @@ def test_nobody_blames_the_protocol_for_a_timeout_that_is_too_short(tmp_path: Pa
         "protocol={name: best_effort}",
         busy,
     ]
-    with pytest.raises(ScenarioError, match=r"detector.timeout: 1.5 is too short to be perfect here: p"):
+    with pytest.raises(ScenarioError, match=r"detector.timeout: 1.5 is too short for a perfect detector: p"):
         api.run(BUNDLING, out=tmp_path / "run", overrides=changes)
 
 

@@ -79,7 +79,7 @@ def test_one_station_and_two(kind: str, tmp_path: Path) -> None:
         ("kind=vcube", "unknown value vcube, did you mean"),
         ("max_delay=3", "unknown key, did you mean 'max_delay_ms'?"),
         ("shape=full_mesh", "shape: a tree is not a full_mesh; expected star, chain or breadth_first, or another kind"),
-        ("max_delay_ms=3", "max_delay_ms: does nothing with kind: tree; it belongs to vcube_best_effort"),
+        ("max_delay_ms=3", "max_delay_ms: has no effect with kind: tree; it applies to vcube_best_effort"),
         ("timeout_s=0", "timeout_s: should be at least 1e-09, got 0"),
     ],
 )
@@ -95,12 +95,12 @@ def test_combinations_that_do_not_go_together() -> None:
         (["stations.backbone.shape=star", f"stations.backbone.edges={CHAIN}"], "shape: star, but edges are given"),
         (
             ["stations.backbone.timeout_s=1"],
-            "timeout_s: does nothing with kind: vcube_causal; it belongs to vcube_reliable",
+            "timeout_s: has no effect with kind: vcube_causal; it applies to vcube_reliable",
         ),
         (["stations.backbone.edges=[[0, 1]]"], "stations.backbone.edges: 1 edge cannot connect 7 stations"),
         (
             ["protocol={name: tcp_flooding}"],
-            "stations.backbone.kind: tcp_flooding has connections between neighbours: expected tree",
+            "stations.backbone.kind: tcp_flooding uses connections between neighbours, which need the kind tree",
         ),
     ):
         with pytest.raises(ScenarioError) as error:

@@ -107,8 +107,12 @@ def test_obstacles_and_what_is_the_same() -> None:
     [
         ((), ["fadign"], "unknown radio 'fadign', did you mean 'fading'?"),
         ((), ["own"], "unknown radio 'own'; the radios are: disk, "),
-        ((), ["obstacles"], "radio obstacles: the scenario names no file of them: --obstacles FILE"),
-        ((), ["disk"], "radios: only disk, nothing to compare it with"),
+        (
+            (),
+            ["obstacles"],
+            "radio obstacles: the scenario names no file of obstacles; specify one with --obstacles FILE",
+        ),
+        ((), ["disk"], "radios: only disk, so there is nothing to compare"),
         ((), [], "radios: only disk"),
         (("wireless.range_m=600",), None, "radio log_distance: to reach 600 m takes 41.4 dBm, more than 40"),
     ],

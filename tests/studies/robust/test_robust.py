@@ -91,7 +91,7 @@ def test_a_dry_run_runs_nothing(place: Path) -> None:
 
 
 REFUSED = {
-    "no compare": (STUDY.partition("compare")[0], (), "s.yaml: the study compares nothing"),
+    "no compare": (STUDY.partition("compare")[0], (), "s.yaml: the study has no comparison"),
     "unknown radio": (STUDY, ("--radios", "disk,fadig"), "unknown radio 'fadig', did you mean 'fading'?"),
     "no obstacles": (STUDY, ("--obstacles", "town.geojson"), "town.geojson: no such file; --obstacles takes"),
     "damaged obstacles": (STUDY, ("--obstacles", "s.yaml", "--radios", "obstacles"), "s.yaml:1:1: neither GeoJSON"),
@@ -102,7 +102,7 @@ REFUSED = {
     "a radio as factor": (
         STUDY.replace("workload.interval_s: [1, 4]", "wireless.range_m: [120, 130]")
         .replace("factor: workload.interval_s, baseline: 1", "factor: wireless.range_m, baseline: 120"),
-        (), "s.yaml:4: factors.wireless.range_m: sets wireless.range_m, and radios are what is exchanged",
+        (), "s.yaml:4: factors.wireless.range_m: sets wireless.range_m, but the radio is what is varied here",
     ),
     "a hysteresis as factor": (
         STUDY.replace("set: {duration_s: 8, hosts.attachment.hysteresis_m: 2}\n", "")
@@ -111,9 +111,10 @@ REFUSED = {
         .replace("workload.interval_s, baseline: 1", "hand, baseline: {hosts.attachment.hysteresis_m: 1}"),
         (), "factors.hand: sets hosts.attachment.hysteresis_m, which does not mean the same on all radios",
     ),
-    "two masters": (STUDY, ("--master", "local[1]", "--workers", "1"), "--workers counts cores of this machine"),
+    "two masters": (STUDY, ("--master", "local[1]", "--workers", "1"), "--workers sets the number of cores"
+        " on this machine"),
     "a metric": (STUDY.replace("messages_sent_per", "messages_send_per"), (), "unknown metric 'messages_send_per_"),
-    "another study's folder": (STUDY, ("--out", "taken"), "taken: exists and holds no radios"),
+    "another study's folder": (STUDY, ("--out", "taken"), "taken: exists and contains no radios"),
 }  # fmt: skip
 
 
