@@ -241,6 +241,8 @@ class Slow:
             "handoffs": len(done), "handoffs_superseded": superseded, "recoveries": recoveries,
             "handoff_duration_mean_s": mean(lasted), "handoff_duration_max_s": float(max(lasted)) if lasted else None,
             "handoff_interruption_mean_s": mean(interruptions), "handoff_interruption_excess_mean_s": mean(excess),
+            **{f"handoff_interruption_{name}_s": percentile(sorted(interruptions), share)
+               for name, share in (("p50", 50), ("p95", 95), ("max", 100))},
             "handoffs_with_recovered": sum(map(bool, recovered)), "handoffs_with_skipped": sum(map(bool, skipped)),
             "handoff_recovered_mean": mean(recovered), "handoff_skipped_mean": mean(skipped),
         }  # fmt: skip
