@@ -58,7 +58,7 @@ Picture = Annotated[
         "--out",
         "-o",
         metavar="FILE",
-        help="Picture to write (SVG, PNG or PDF); by default in the current folder, named after FILE.",
+        help="Picture to write (SVG, PNG or PDF); by default next to the new scenario, or in the current folder.",
     ),
 ]
 NewScenario = Annotated[
@@ -103,10 +103,11 @@ def inspect_tracks(
             at = _origin(origin, recorded, sites)
             found = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
         _print(found, sites, _exchanged(recorded, found))
-        target = out or Path(f"{_stem(file)}_tracks.png")
+        target = out or (Path() if scenario is None else scenario.parent) / f"{_stem(file)}_tracks.png"
+        replaced = ", which replaces the file that was there" if target.exists() else ""
         with whole_file(target) as partial:
             draw(found, partial, file.name)
-        say(f"Drawn: {quoted(target)}")
+        say(f"Drawn: {quoted(target)}{replaced}")
         again = _again(file, stations, radio_of, range_m, origin, format, coordinates)
         if _is_impossible(found, scenario, again):
             return

@@ -65,12 +65,15 @@ def folded(summary: str, inside: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 
 
+BROAD = ("curve", "means", "comparison")  # figures that answer what a study asks
+
+
 def pictures(drawn: Iterable[Drawn]) -> str:
     """SVG files, into the page, with their captions below."""
     found = []
     for title, path, note in drawn:
         data = base64.b64encode(path.read_bytes()).decode()
-        broad = " class=broad" if path.stem == "comparison" else ""
+        broad = " class=broad" if path.stem in BROAD else ""
         image = f"<img alt='{escape(title, quote=True)}' src='data:image/svg+xml;base64,{data}'>"
         found.append(f"<figure{broad}>{image}<figcaption>{text(note)}</figcaption></figure>")
     return f"<div class=figures>{''.join(found)}</div>"

@@ -54,9 +54,9 @@ def study_page(directory: Path) -> str:
         figures = pictures(study_figures(directory, Path(folder), Look((".svg",), captions=False)))
     main = sorted((row for row in rows if row["metric"] in FIRST), key=lambda row: FIRST.index(row["metric"]))
     sections = [
+        ("Figures", figures),
         ("The numbers", _numbers(main, tables) + folded("all metrics", _numbers(rows[:MOST_ROWS], tables, names=True))),
         ("The comparison", _findings(tables)),
-        ("Figures", figures),
         (
             "The runs",
             _counts(verdicts, failed)
