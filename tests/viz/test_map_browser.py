@@ -381,3 +381,40 @@ def test_with_nothing_but_broadcasts_it_opens_at_the_first(browser: Page, tmp_pa
     browser.evaluate("Mobilenet.app.layers.broadcasts = false; Mobilenet.app.changed()")
     browser.until(DRAWN)
     assert browser.screenshot() != opened, "the ring of the broadcast is there"
+
+
+def test_what_is_selected_has_an_address_and_can_be_found_by_name(browser: Page, page: Path) -> None:
+    shown(browser, page)
+    label = browser.evaluate("Mobilenet.app.run.messages.label(3)")
+    browser.evaluate(f"location.hash = '#{label}@4.5'")
+    browser.until(f"{CARD}.dataset.card === 'message'")
+    assert browser.evaluate("Mobilenet.app.clock.t") == 4.5
+    found = "Mobilenet.find(Mobilenet.app, {!r})".format
+    assert browser.evaluate(found(label))["id"] == 3
+    assert browser.evaluate(found("h2")) == {"kind": "host", "id": 2}
+    assert browser.evaluate(found("s0")) == {"kind": "station", "id": 0}
+    assert browser.evaluate(found("nobody")) is None and browser.evaluate(found("")) is None
+    browser.evaluate("Mobilenet.app.select({kind: 'host', id: 2})")
+    assert browser.evaluate("location.hash") == "#h2@4.5"
+    browser.evaluate("Mobilenet.app.select(null)")
+    assert browser.evaluate("location.hash") == ""
+
+
+def test_boxes_of_buffers_cover_no_station_and_no_wire(browser: Page, tmp_path: Path) -> None:
+    mobilenet.run("scenarios/dynamic.yaml", out=tmp_path / "run", overrides=["duration_s=12"])
+    draw(tmp_path / "run", tmp_path / "map.html")
+    shown(browser, tmp_path / "map.html")
+    crossed = browser.evaluate("""(() => {
+      const app = Mobilenet.app, st = app.run.stations, found = [];
+      for (let s = 0; s < app.run.stationCount; s++) {
+        const box = app.boxes.of(s);
+        for (const [a, b] of st.edges)
+          for (let k = 0; k <= 200; k++) {
+            const p = {...app.stationPoint(a)}, q = app.stationPoint(b),
+              x = p.x + (q.x - p.x) * k / 200, y = p.y + (q.y - p.y) * k / 200;
+            if (x > box.x && x < box.x + box.w && y > box.y && y < box.y + box.h) found.push([s, a, b]);
+          }
+      }
+      return found;
+    })()""")
+    assert crossed == []

@@ -193,8 +193,10 @@ Mobilenet.field = (app) => {
     if (run.range_m * view.scaleAt(0) >= 45)
       for (let s = 0; s < run.stationCount; s++) {
         const p = app.stationPoint(s);
-        for (const dy of [-13, 0, 13]) take(p.x - 12, p.y + dy, app.layers.buffers ? 96 : 24);
+        for (const dy of [-13, 0, 13]) take(p.x - 12, p.y + dy, 24);
         if (run.stationName(s)) take(p.x - 30, p.y + 20, 60);
+        const box = app.layers.buffers ? app.boxes.of(s) : null;
+        if (box) for (const dy of [6, box.h - 6]) take(box.x, box.y + dy, box.w);
       }
     g.font = "11px system-ui, sans-serif";
     if (own >= 0 && here[own]) take(px[own] + 12, py[own] - 12, 8 + 1.15 * g.measureText(run.hostLabel(own)).width);
@@ -313,7 +315,7 @@ Mobilenet.field = (app) => {
   const draw = (g, width, height, t) => {
     g.clearRect(0, 0, width, height);
     locate(t);
-    if (app.layers.buffers) app.marks.buffers(g, t);
+    if (app.layers.buffers) app.boxes.draw(g, t);
     if (app.layers.trails) trails(g, t);
     if (app.layers.links) links(g);
     app.marks.draw(g, t);
@@ -322,7 +324,6 @@ Mobilenet.field = (app) => {
     hosts(g);
     if (app.layers.names) names(g);
     labels(g);
-    if (app.layers.buffers) app.marks.numbers(g, t);
     if (run.switches.length) switched(g, t);
     chosen(g, t);
     if (app.isSelected("message")) message(g, t);

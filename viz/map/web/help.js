@@ -14,6 +14,7 @@ Mobilenet.help = (app) => {
     ["f", "follow the chosen host"],
     ["z", "the whole field"],
     ["d", "dark or light"],
+    ["/", "find a host, a station or a message"],
     ["Home End", "to the beginning, to the end"],
     ["Esc", "close the card"],
   ];

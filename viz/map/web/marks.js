@@ -1,4 +1,4 @@
-// Marks of events at their places, and the small charts next to the stations.
+// Marks of events at their places.
 Mobilenet.LAYER_OF = {
   handoff: "handoffs",
   recovery: "handoffs",
@@ -112,60 +112,6 @@ Mobilenet.marks = (app) => {
     });
     return best;
   };
-  // The last half minute of each station's SBuffer (or the first buffer it has), on a scale common to all.
-  const series = run.buffers.stations;
-  let top = 1;
-  const higher = (sizes) => {
-    for (const v of sizes) if (v > top) top = v;
-  };
-  if (series.series[0]) higher(series.series[0].sizes);
-  const areCharted = () => series.series[0] && run.range_m * view.scaleAt(0) >= 45;
-  const buffers = (g, t) => {
-    if (!areCharted()) return;
-    const w = 68,
-      h = 26,
-      span = 30,
-      end = Math.floor(t / series.bin_s),
-      count = Math.max(8, Math.round(span / series.bin_s));
-    for (let s = 0; s < run.stationCount; s++) {
-      const p = app.stationPoint(s),
-        x = p.x + 15,
-        y = p.y - h / 2;
-      Mobilenet.box(g, x, y, w, h, 4);
-      g.fillStyle = "rgba(255,255,255,.88)";
-      g.fill();
-      Mobilenet.stroke(g, withAlpha(INK, 0.18), 1);
-      let highest = 0;
-      g.beginPath();
-      g.moveTo(x + 3, y + h - 3);
-      for (let k = 0; k <= count; k++) {
-        const bin = Math.min(series.bins - 1, end - count + k),
-          v = bin >= 0 ? series.series[0].sizes[s * series.bins + bin] : 0;
-        highest = Math.max(highest, v);
-        g.lineTo(x + 3 + ((w - 6) * k) / count, y + h - 3 - ((h - 8) * v) / top);
-      }
-      g.lineTo(x + w - 3, y + h - 3);
-      g.closePath();
-      g.fillStyle = withAlpha(app.colours[s], 0.45);
-      g.fill();
-      if (!highest) text(g, t > 0 ? "empty" : "nothing yet", x + 5, y + h - 5);
-    }
-  };
-  const numbers = (g, t) => {
-    if (!areCharted()) return;
-    g.font = "10px system-ui, sans-serif";
-    for (let s = 0; s < run.stationCount; s++) {
-      const p = app.stationPoint(s),
-        x = p.x + 79,
-        y = p.y - 2,
-        words = String(run.valueAt("stations", series.series[0].name, s, t));
-      if (words === "0") continue; // the box says "empty"
-      const wide = g.measureText(words).width;
-      g.fillStyle = "rgba(255,255,255,.92)";
-      g.fillRect(x - wide - 2, y - 9, wide + 4, 11); // above hosts that stand there
-      text(g, words, x, y, "right", INK);
-    }
-  };
   const next = (t, step, of) => {
     // the next or previous event of the layers that are shown
     let i = step > 0 ? upTo(times, t + 1e-6) : upTo(times, t - 1e-6) - 1;
@@ -180,11 +126,8 @@ Mobilenet.marks = (app) => {
     keepS: KEEP_S,
     takeEvent,
     takeHandoff,
-    higher,
     draw,
     near,
-    buffers,
-    numbers,
     paint,
     next,
     shown,

@@ -31,6 +31,7 @@ Mobilenet.panels = (app) => {
     ),
     about.description ? el("p.mn-note", el("bdi", about.description)) : null,
     ...about.warnings.map((line) => el("p.mn-note", "warning: " + line)),
+    Mobilenet.finder(app),
   );
 
   const layers = Mobilenet.layers(app);

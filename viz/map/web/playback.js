@@ -85,6 +85,7 @@ Mobilenet.keyboard = (app) => {
     Escape: () => {
       if (!app.help(false) && app.selected) app.select(null);
     },
+    "/": () => app.focusFinder(),
     "?": () => app.help(),
   };
   document.addEventListener("keydown", (event) => {

@@ -101,6 +101,7 @@ Mobilenet.start = (map, L) => {
   const ground = Mobilenet.canvas(host, "mn-canvas"),
     live = Mobilenet.canvas(host, "mn-canvas mn-live");
   app.clock = Mobilenet.clock(app);
+  app.boxes = Mobilenet.boxes(app);
   app.marks = Mobilenet.marks(app);
   app.charts = Mobilenet.charts(app);
   app.cards = Mobilenet.cards(app);
@@ -145,6 +146,7 @@ Mobilenet.start = (map, L) => {
     app.selected = what;
     if (app.followed() < 0) app.following = false;
     panels.open();
+    address.renew();
     app.changed();
   };
   app.live = run.live ? Mobilenet.live(app) : null;
@@ -152,7 +154,8 @@ Mobilenet.start = (map, L) => {
     panels = Mobilenet.panels(app),
     space = app.live ? Mobilenet.liveSpace(app) : null,
     drag = app.live ? Mobilenet.liveDrag(app) : null;
-  const pointer = Mobilenet.pointer(app);
+  const pointer = Mobilenet.pointer(app),
+    address = Mobilenet.address(app);
   Mobilenet.travel(app, panels);
   if (space) document.body.append(space.box);
   document.body.append(panels.left, panels.right, bar.bar, ...Mobilenet.help(app), pointer.tip);
@@ -221,7 +224,7 @@ Mobilenet.start = (map, L) => {
   if (app.live) {
     app.live.connect();
     app.live.toNow();
-  } else app.clock.seek(app.opening());
+  } else if (!address.follow()) app.clock.seek(app.opening());
   // For tests: milliseconds that drawing takes, at moments spread over the run.
   app.measure = (frames) => {
     app.clock.playing = true;
