@@ -23,6 +23,7 @@ PAGES = {  # file of the clone -> page of the site
     "SECURITY.md": "security.md",
     "scenarios/REFERENCE.md": "reference.md",
 }
+WIDE = {"reference.md"}  # tables that want the room of the table of contents
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)|(!\[[^\]]*\])\(([^()\s]+)\)")
 
 
@@ -34,6 +35,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     here = page.file.src_uri
+    if here in WIDE:
+        page.meta["hide"] = ["toc"]
     sources = {site: source for source, site in PAGES.items()}
     return relinked(markdown, sources.get(here, f"docs/{here}"), here)
 
