@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mobilenet import __version__
 from mobilenet.metrics import OwnMetric, as_measured, metrics
 from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.own import Record, measured, own_metric
@@ -112,9 +113,10 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
     if own := facts.get("own_metrics"):
         notes.append(f"{', '.join(own)}: metrics of plug-ins are not computed again, since that would run their code")
         found |= {name: (stored or {}).get(name) for name in own}
+    is_ours = facts.get("mobilenet_version") == __version__
     if stored is None:
         notes.append(_made_anew(path, found))
-    elif differing := [name for name in stored.keys() | found.keys() if _differs(stored, found, name)]:
+    elif differing := [name for name in stored.keys() | found.keys() if _differs(stored, found, name, is_ours)]:
         notes.append(f"{path}: {min(differing)} contradicts the record; {AGAIN}")
     return verdicts, notes
 
@@ -134,12 +136,12 @@ def warnings_told(directory: Path) -> list[str]:
     return [line for line in told if isinstance(line, str)] if isinstance(told, list) else []
 
 
-def _differs(stored: dict[str, Any], found: dict[str, Any], name: str) -> bool:
-    """Whether both have the metric, with other values. Earlier versions lack newer metrics, and wrote 0 or nothing of
-    what a protocol does not have.
+def _differs(stored: dict[str, Any], found: dict[str, Any], name: str, is_ours: bool) -> bool:
+    """Whether a metric of the file contradicts the one that follows from the record; `is_ours`: this version wrote it.
+    Earlier versions lack newer metrics, and wrote 0 or nothing of what a protocol does not have.
     """
     if name not in stored:
-        return False
+        return is_ours
     return stored[name] != found[name] if name in found else bool(stored[name])
 
 

@@ -203,10 +203,11 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
         for name, declared in traits.items()
     }
     of_handoffs = {name for name in found["mobile_causal"] if name.startswith(("handoff", "recover", "m_d", "skip"))}
-    assert len(of_handoffs) == 23 and found["mobile_causal"]["handoffs"] == 0
+    assert len(of_handoffs) == 26 and found["mobile_causal"]["handoffs"] == 0
     assert {name for name in found["tcp_flooding"] if name in of_handoffs} == {
         "handoffs", "handoffs_superseded", "recoveries", "handoff_duration_mean_s", "handoff_duration_max_s",
         "handoff_interruption_mean_s", "handoff_interruption_excess_mean_s",
+        *(f"handoff_interruption_{name}_s" for name in ("p50", "p95", "max")),
     }  # fmt: skip
     assert not of_handoffs & found["own"].keys()
 

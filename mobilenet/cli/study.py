@@ -271,8 +271,9 @@ def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
         cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
         say(
-            f"{name}{counted(sum(count), 'run')} left: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB of disk; about"
-            f" {cpu_s / cores + spark_s:.0f} s with {counted(cores, 'core')}, {spark_s:.0f} s of which are Spark's own"
+            f"{name}{counted(sum(count), 'run')} left: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB of disk;"
+            f" about {cpu_s / cores + spark_s:.0f} s with {counted(cores, 'core')}, of which Spark itself takes"
+            f" {spark_s:.0f} s"
         )
 
 

@@ -49,7 +49,7 @@ SCHEMA = pa.schema(
         ("buffers", pa.map_(pa.string(), pa.list_(pa.float64()))),
         ("delay_bins", pa.list_(pa.int32())),
         ("delay_counts", pa.list_(pa.int64())),
-        ("handoffs", pa.list_(HANDOFF)),
+        ("handoff_rows", pa.list_(HANDOFF)),
     ]
 )
 VERSION = "2"  # of what a row means; parts of another version are made again
@@ -77,7 +77,7 @@ def row(run: str, configuration: int, replication: int, seed: int, measured: Mea
         "buffers": list(measured.buffers.items()),
         "delay_bins": measured.bins,
         "delay_counts": measured.counts,
-        "handoffs": measured.handoffs,
+        "handoff_rows": measured.handoffs,
     }
 
 
@@ -201,7 +201,7 @@ def _wrong(run: dict[str, Any], configurations: int) -> str | None:
         for one, count in zip(bins, counts, strict=True)
     ):
         return "delays are not counted"
-    for handoff in run["handoffs"]:
+    for handoff in run["handoff_rows"]:
         times = [handoff[name] for name in ("begin_s", "duration_s", "interruption_s") if handoff is not None]
         if handoff is None or None in times[:2] or not all(t is None or math.isfinite(t) for t in times):
             return "a handoff without times"

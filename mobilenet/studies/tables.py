@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-RUN_COLUMNS = ["run", "configuration", "replication", "seed", "verdict", "duration_s", "metrics", "handoffs"]
+RUN_COLUMNS = ["run", "configuration", "replication", "seed", "verdict", "duration_s", "metrics", "handoff_rows"]
 OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
     Metric("steady", "share of runs whose warm-up ended; with `kind: steady_state`", symbol="share steady"),
     Metric(
@@ -194,7 +194,7 @@ def _write_handoffs(store: Store, kept: IO[bytes], levels: Rows) -> None:
     columns = _level_columns(levels) | {field.name: field.type for field in HANDOFF}
     with RowFile(store.tables, "handoffs", columns) as file:
         for row in _kept_rows(kept):
-            for handoff in row["handoffs"]:
+            for handoff in row["handoff_rows"]:
                 file.write({"run": row["run"], **levels[row["configuration"]], **handoff})
 
 
