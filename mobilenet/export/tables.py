@@ -66,6 +66,9 @@ def _copy(table: Path, target: Path) -> None:
     """The same cells, none of them a formula."""
     import pandas as pd
 
+    if table.stat().st_size <= 1:  # no rows, and so no columns: a study without buffers, for example
+        target.write_bytes(b"")
+        return
     try:
         rows = pd.read_csv(table, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:

@@ -1,0 +1,68 @@
+"""What the program prints as the next command can be run as it is printed, from another folder, until there is none."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from mobilenet.cli.console import Exit
+from mobilenet.scenario import Scenario, load_scenario
+from tests.cli.command import mobilenet
+from tests.conftest import SCENARIOS
+
+SHIPPED = sorted(path for path in SCENARIOS.rglob("*.yaml") if path.parent.name != "studies")
+STUDIES = sorted((SCENARIOS / "studies").glob("*.yaml"))
+LONGEST_S = 20  # simulated; what comes later in a scenario is tested elsewhere
+
+
+def followed(place: Path, *words: str | Path) -> list[list[str]]:
+    """The commands after this one, each as it was printed by the one before."""
+    found: list[list[str]] = []
+    command = list(map(str, words))
+    while True:
+        done = mobilenet(*command, place=place)
+        assert done.returncode in (Exit.FINE, Exit.UNKNOWN), (command, done.stdout, done.stderr)
+        printed = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)
+        if not printed:
+            assert "Next: " in done.stdout, (command, done.stdout)
+            return found
+        command = shlex.split(printed[-1])
+        assert command not in found, f"a circle: {[*found, command]}"
+        found.append(command)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: str(file.relative_to(SCENARIOS)))
+def test_of_a_scenario(file: Path, tmp_path: Path) -> None:
+    scenario = load_scenario(file)
+    changes = []
+    if isinstance(scenario, Scenario) and scenario.duration_s > LONGEST_S and not scenario.interventions:
+        changes = ["--set", f"duration_s={max(LONGEST_S, scenario.warmup_s + 5):g}"]
+    if scenario.protocol.name == "datagrams":
+        assert mobilenet("check", file, place=tmp_path).stdout.splitlines()[-1].startswith("Next: mobilenet serve ")
+        return
+    commands = followed(tmp_path, "check", file, *changes)
+    assert [words[0] for words in commands[:2]] == ["run", "show"] and commands[2][0] in ("map", "figures")
+    (run,) = (tmp_path / "runs").iterdir()
+    assert [words[0] for words in followed(tmp_path, "verify", run.relative_to(tmp_path))] == ["report"]
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
+def test_of_a_study(file: Path, tmp_path: Path) -> None:
+    scenario = file.parent / re.search(r"^scenario: *(\S+)", file.read_text(), re.MULTILINE)[1]  # type: ignore[index]
+    loaded = load_scenario(scenario)
+    changes = ["--replications", "2"]
+    if isinstance(loaded, Scenario):
+        changes += ["--set", "warmup_s=0", "--set", "duration_s=4"]
+    if any(loaded.code()) or "own_protocol" in file.stem:
+        changes += ["--allow-code"]
+    commands = followed(tmp_path, "study", file, "--dry-run", *changes)
+    assert commands[0][0] == "study" and commands[-1][0] == "report"
+    (study,) = (tmp_path / "studies").iterdir()
+    for start in ("show", "verify", "figures", "export"):
+        followed(tmp_path, start, study.relative_to(tmp_path), *(["--csv"] if start == "export" else []))
