@@ -12,6 +12,7 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import configurations, planned, seed_of
 from mobilenet.studies.declaration import Study, effective_study
 from mobilenet.studies.store import create
+from tests.conftest import SCENARIOS
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
 GOOD = f"""scenario: {FIRST}
@@ -168,3 +169,12 @@ def test_values_of_the_command_line_replace_those_of_the_file(tmp_path: Path) ->
             Study.load(file, overrides)
     with pytest.raises(ScenarioError, match=r"^--replications 1: replications.min: "):
         Study.load(file, replications=1)
+
+
+def test_two_keys_of_set_may_be_valid_only_together() -> None:
+    """The file's warm-up is 10 s."""
+    values = {"scenario": str(SCENARIOS / "static.yaml"), "replications": {"min": 2}}
+    study = Study.of(values | {"set": {"duration_s": 4, "warmup_s": 0}}, Path())
+    assert len(configurations(study)) == 1
+    with pytest.raises(ScenarioError, match="set.duration_s"):
+        configurations(Study.of(values | {"set": {"duration_s": 4}}, Path()))
