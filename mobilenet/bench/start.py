@@ -1,6 +1,7 @@
 """How long a command takes before it does anything: help, version, import, and the first scenario.
 
-Model     each case is a process, measured from outside; the median of the repetitions counts. `first` is
+Model     each case is a process, measured from outside; the median of the repetitions after the first counts. Modules
+          keep their bytecode, as they do unless PYTHONDONTWRITEBYTECODE forbids it. `first` is
           `mobilenet run scenarios/first.yaml`, which simulates about 0.1 s. "In proportion" is the CPU time times
           (queue / 1.2 M events/s), the machine that the targets were set on
 Units     CPU seconds of the process and its children
@@ -65,11 +66,11 @@ def measure(repeat: int) -> Iterator[Row]:
         queue, times_s = Baseline(), []
         queue.begin()
         with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as folder:
-            for number in range(max(3, repeat)):
+            for number in range(1 + max(3, repeat)):
                 out = [str(Path(folder, str(number)))] if case.words[-1] == "--out" else []
                 times_s.append(_cpu_s([*case.words, *out]))
         queue.end()
-        cpu_s = statistics.median(times_s)
+        cpu_s = statistics.median(times_s[1:])
         proportional_s = cpu_s * queue.events_per_s / QUEUE_EVENTS_PER_S
         yield Row.now(
             case.name, round(cpu_s, 3), round(proportional_s, 3), round(queue.events_per_s), case.most_cpu_s,
@@ -79,7 +80,8 @@ def measure(repeat: int) -> Iterator[Row]:
 
 def _cpu_s(words: list[str]) -> float:
     before = os.times()
-    done = subprocess.run(safe_path.python(*words), capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(safe_path.python(*words), capture_output=True, text=True, check=False, env=environment)
     after = os.times()
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()[-200:]}")

@@ -176,5 +176,5 @@ def test_two_keys_of_set_may_be_valid_only_together() -> None:
     values = {"scenario": str(SCENARIOS / "static.yaml"), "replications": {"min": 2}}
     study = Study.of(values | {"set": {"duration_s": 4, "warmup_s": 0}}, Path())
     assert len(configurations(study)) == 1
-    with pytest.raises(ScenarioError, match="set.duration_s"):
+    with pytest.raises(ScenarioError, match=r"set\.duration_s"):
         configurations(Study.of(values | {"set": {"duration_s": 4}}, Path()))
