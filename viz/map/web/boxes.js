@@ -37,7 +37,7 @@ Mobilenet.boxes = (app) => {
     }
     return from <= to;
   };
-  // Places follow from the zoom alone, so that no box jumps while the map is moved.
+  // Places depend only on the zoom, so that no box jumps while the map is moved.
   const place = () => {
     const scale = view.scaleAt(0);
     if (scale === placedAt) return;
