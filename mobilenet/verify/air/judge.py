@@ -126,7 +126,7 @@ class _Run:
         problem = problem or mac_problem(pairs, nodes, outages, self._expected, self._counters, self._end_ns)
         if problem is None and "links" in self._tables:
             links = self._tables["links"]
-            problem = links_problem(links, pairs, nodes, air, bounds_m, unseen)
+            problem = links_problem(links, pairs, nodes, self._expected, bounds_m, unseen)
             problem = problem or interference_problem(links, pairs, nodes, unseen, self._expected)
         if problem is not None:
             return "record", problem
