@@ -436,6 +436,11 @@ def only_the_end_is_sampled(copy: Copy) -> None:
     copy.samples.remove(row for row, time_ns in enumerate(copy.samples.time_ns) if time_ns < end_ns)
 
 
+@edit("record", "but it has not changed", "causal single reliable bundled mistaken disjoint wired")
+def a_size_that_has_not_changed_is_sampled_again(copy: Copy) -> None:
+    copy.samples.insert(6, **copy.samples.row(5))
+
+
 # --- the end
 
 

@@ -111,7 +111,7 @@ def _contradicted(events: Table, samples: Table, manifest: dict[str, Any], plan:
         _own_clock_problem(events, manifest)
         or process_events_problem(events, manifest, plan)
         or completions_problem(events, manifest, plan)
-        or process_buffers_problem(events, samples, plan)
+        or process_buffers_problem(events, samples, plan, round(manifest["simulated_s"] * SECOND))
     )
 
 
