@@ -256,6 +256,7 @@ class Broadcasting(NamedTuple):
     quiet_bytes: int | None  # what it takes in a quiet run, acknowledgements included; None: not known
     buffers: Sequence[str]
     per_message: Sequence[str]  # of these, the ones that hold an entry for each message broadcast at most
+    ends_with_delivery: bool = False  # in a quiescent run without suspicions nothing arrives after the last delivery
 
 
 class ProcessPlan(NamedTuple):

@@ -134,7 +134,8 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
         most_together = max(1, (protocol.mtu_bytes - protocol.header_bytes) // max(1, clock[0]))
         kinds = {"packet": (least, most), "toroot": (least, protocol.header_bytes + clock[1])}
         carries, held = {"packet": most_together, "toroot": 1}, ("pending",)
-        return Broadcasting(name, False, kinds, carries, False, clock[0], None, held, held)
+        comes_back = protocol.trees == "single"  # an own message, from the root
+        return Broadcasting(name, False, kinds, carries, False, clock[0], None, held, held, not comes_back)
     tree, stamp = protocol.tree_bytes, (4, 4 * n) if isinstance(protocol, CausalReliableParameters) else (0, 0)
     carrying = (tree + stamp[0], tree + stamp[1])
     if isinstance(protocol, DisjointPathsParameters):

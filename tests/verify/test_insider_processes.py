@@ -451,6 +451,16 @@ def simulated_longer(copy: Copy) -> None:
     copy.samples.time_ns = [200 * SECOND if at == end_ns else at for at in copy.samples.time_ns]
 
 
+@edit("conservation", "last message that counts arrives at", "bundling alone stamped wired causal wired_causal")
+def the_last_reception_is_later(copy: Copy) -> None:
+    copy.counters["messages"]["last_reception_ns"] += 1
+
+
+@edit("conservation", "but a buffer changes by a reception at", "drawn mistaken")
+def the_last_reception_is_before_the_last_change(copy: Copy) -> None:
+    copy.counters["messages"]["last_reception_ns"] -= 1
+
+
 @edit("conservation", "bytes, but 16 broadcasts take", "bundling")
 def an_acknowledgement_is_left_out(copy: Copy) -> None:
     copy.counters["messages"]["bytes"] -= 20
