@@ -12,8 +12,11 @@ Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import accumulate
 from typing import Any
+
+import numpy as np
 
 from mobilenet.clock import SECOND, ns
 from mobilenet.engine.random_streams import generator
@@ -28,7 +31,7 @@ from mobilenet.protocols.vcube.parameters import (
     CausalReliableParameters,
     DisjointPathsParameters,
 )
-from mobilenet.protocols.vcube.topology import dimension
+from mobilenet.protocols.vcube.topology import dimension, first_fault_free
 from mobilenet.scenario.detector_timing import MOST_ROUTED
 from mobilenet.scenario.process_parameters import (
     AbstractNetwork,
@@ -148,7 +151,10 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
         together = {"tree": 1} | ({} if alone else {"bundle": most // tree})
         buffers: tuple[str, ...] = ("unacknowledged", "delayed")
         quiet_bytes = tree + protocol.ack_bytes
-        return Broadcasting(name, True, kinds, together, alone, tree, quiet_bytes, buffers, buffers[:1])
+        parents_of = partial(parents_in_trees, n=n)
+        return Broadcasting(
+            name, True, kinds, together, alone, tree, quiet_bytes, buffers, buffers[:1], parents_of=parents_of
+        )
     if isinstance(protocol, AllToAllParameters):
         kinds, together = {"tree": carrying, "ack": ack}, {"tree": 1}
     else:
@@ -157,7 +163,32 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
         buffers = ("unacknowledged", "pending", "held")
     else:
         buffers = ("unacknowledged", "pending")
-    return Broadcasting(name, protocol.completes, kinds, together, True, carrying[0], None, buffers, buffers)
+    parents_of = partial(parents_by_sources if isinstance(protocol, AllToAllParameters) else parents_in_trees, n=n)
+    return Broadcasting(
+        name, protocol.completes, kinds, together, True, carrying[0], None, buffers, buffers, parents_of=parents_of
+    )
+
+
+def parents_by_sources(sources: np.ndarray, n: int) -> np.ndarray:
+    """Return the sources themselves, since they send to each other process."""
+    return np.where(np.arange(n) == sources[:, None], -1, sources[:, None])
+
+
+def parents_in_trees(sources: np.ndarray, n: int) -> np.ndarray:
+    """Return from whom each process has a message of each source, while all are believed correct."""
+    d, everybody = dimension(n), range(n)
+    first = np.array([[-1 if (j := first_fault_free(i, s, everybody)) is None else j for s in range(1, d + 1)]
+                      for i in everybody], np.int64).reshape(n, d)  # fmt: skip
+    found = np.full((len(sources), n), -1)
+    tree, node, clusters = np.arange(len(sources)), sources, np.full(len(sources), d)
+    while len(node):
+        child = np.where(np.arange(d) < clusters[:, None], first[node], -1)
+        at, s = np.nonzero(child >= 0)
+        found[tree[at], child[at, s]] = node[at]
+        parent = node[at]
+        tree, node = tree[at], child[at, s]
+        clusters = np.frexp((node ^ parent).astype(np.float64))[1] - 1  # of its clusters, those before its parent's
+    return found
 
 
 def _hop_ns(scenario: ProcessScenario, least_bytes: int | None) -> int:

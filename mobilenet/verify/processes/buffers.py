@@ -4,7 +4,8 @@ Checks    samples are of processes; the buffers are those that the protocol has,
           numbers, and no sample repeats the size before it
           a buffer with an entry for each message never holds more than were broadcast so far
           where the protocol reports completion and changes are sampled, a source has an entry for each of its
-          broadcasts that is not complete yet, and none any more from the completion on
+          broadcasts that is not complete yet, and none any more from the completion on; without crashes and
+          suspicions other processes have entries while they wait for acknowledgements: see kept.py
 Model     of the broadcasts over VCube; plug-ins and programs have their own buffers
 Units     integer nanoseconds; messages
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
@@ -22,6 +23,7 @@ from mobilenet.expected.expectations import Broadcasting, ProcessPlan
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Table, by_code
 from mobilenet.verify.basis.repeated import repeated_problem
+from mobilenet.verify.processes.kept import kept_problems
 
 WAITS = "unacknowledged"
 
@@ -34,6 +36,8 @@ def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan, en
         problems = chain(problems, _size_problems(events, samples, told))
     if told is not None and told.completes and plan.samples_changes:
         problems = chain(problems, _waiting_problems(events, samples), _left_problems(events, samples, told))
+        if told.parents_of is not None and not len(events.coded("event").rows("suspect", "crash")):
+            problems = chain(problems, kept_problems(events, samples, plan.hop_ns, told.parents_of, end_ns))
     if (found := next(problems, None)) is not None:
         return f"samples: {found}"
     return None if told is None else repeated_problem(samples, told.buffers, end_ns)
