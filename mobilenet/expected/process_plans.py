@@ -31,7 +31,7 @@ from mobilenet.protocols.vcube.parameters import (
     CausalReliableParameters,
     DisjointPathsParameters,
 )
-from mobilenet.protocols.vcube.topology import dimension, first_fault_free
+from mobilenet.protocols.vcube.topology import c, dimension
 from mobilenet.scenario.detector_timing import MOST_ROUTED
 from mobilenet.scenario.process_parameters import (
     AbstractNetwork,
@@ -176,18 +176,18 @@ def parents_by_sources(sources: np.ndarray, n: int) -> np.ndarray:
 
 def parents_in_trees(sources: np.ndarray, n: int) -> np.ndarray:
     """Return from whom each process has a message of each source, while all are believed correct."""
-    d, everybody = dimension(n), range(n)
-    first = np.array([[-1 if (j := first_fault_free(i, s, everybody)) is None else j for s in range(1, d + 1)]
-                      for i in everybody], np.int64).reshape(n, d)  # fmt: skip
+    d = dimension(n)
+    first = np.arange(n)[:, None] ^ (1 << np.arange(d))  # of each cluster, if there is one of that number
+    for i, s in np.argwhere(first >= n).tolist():
+        first[i, s] = next((j for j in c(i, s + 1) if j < n), -1)
     found = np.full((len(sources), n), -1)
     tree, node, clusters = np.arange(len(sources)), sources, np.full(len(sources), d)
     while len(node):
         child = np.where(np.arange(d) < clusters[:, None], first[node], -1)
         at, s = np.nonzero(child >= 0)
         found[tree[at], child[at, s]] = node[at]
-        parent = node[at]
-        tree, node = tree[at], child[at, s]
-        clusters = np.frexp((node ^ parent).astype(np.float64))[1] - 1  # of its clusters, those before its parent's
+        at, s = at[s > 0], s[s > 0]  # of its clusters, those before its parent's
+        tree, node, clusters = tree[at], child[at, s], s
     return found
 
 

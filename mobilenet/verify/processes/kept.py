@@ -87,10 +87,10 @@ def _entries(
     rows = rows[place[message.codes[rows]] >= 0]
     got_ns[place[message.codes[rows]], node[rows]] = times[rows]
     answered_ns = np.full(parents.shape, -1)
-    one, child = np.nonzero(parents >= 0)
-    np.maximum.at(answered_ns, (one, parents[one, child]), np.minimum(got_ns[one, child] + hop_ns, NEVER))
-    hands_on = (answered_ns >= 0) & (parents >= 0) & (got_ns < NEVER)
-    one, relay = np.nonzero(hands_on)
+    has_parent = parents >= 0
+    senders = (parents + np.arange(len(sent))[:, None] * parents.shape[1])[has_parent]  # flat, which is fast
+    np.maximum.at(answered_ns.reshape(-1), senders, got_ns[has_parent] + hop_ns)
+    one, relay = np.nonzero((answered_ns >= 0) & has_parent & (got_ns < NEVER))
     span_ns = end_ns + 2
     who = np.concatenate((node[sent], relay))
     columns = (
