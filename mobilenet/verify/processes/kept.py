@@ -66,9 +66,7 @@ def _wrong(keys: np.ndarray, values: np.ndarray, least: np.ndarray, most: np.nda
         yield f"{what} {counted(due, 'message')} can wait there at {'least' if values[at] < least[at] else 'most'}"
 
 
-def _entries(
-    events: Table, hop_ns: int, parents_of: Callable[[np.ndarray], np.ndarray], end_ns: int
-) -> Entries | None:
+def _entries(events: Table, hop_ns: int, parents_of: Callable[[np.ndarray], np.ndarray], end_ns: int) -> Entries | None:
     """None: nothing was broadcast."""
     event, message = events.coded("event"), events.coded("message")
     times, node = events.numbers("time_ns"), _numbers(events.coded("node"))
