@@ -180,7 +180,7 @@ class _Run:
         if self._lines is not None and self._hops is not None:
             wires = self._expected.wires
             is_tree = wires is not None and wires.is_tree
-            untold = programs_problem(self._lines, self._hops, nodes, self._air.delay_ns, is_tree)
+            untold = programs_problem(self._lines, self._hops, nodes, self._air.delay_ns, is_tree, self._pairs)
             if untold is not None:
                 return "record", untold
         if (problem := retries_problem(events, self._pairs, nodes, self._air, self._counters)) is not None:

@@ -3,8 +3,8 @@
 Checks    row for row the same pairs
           no frame arrives stronger than the best luck allows at that distance, nor too weak for its preamble to be
           detected, nor, without fading and walls, weaker than the worst luck allows
-          without fading the power between two nodes that stand still is always the same, and the same in both directions
-          beyond what stations send more
+          without fading the power between two nodes that stand still is always the same, and the same in both
+          directions, except for what stations send more
           an SINR where the frame was received to its end, and only there, unless it was lost to a stronger one; no
           larger than the power above the noise; no smaller, if no other frame can have been in the air
           `bit_errors` only where noise can break a frame
