@@ -257,7 +257,7 @@ class Broadcasting(NamedTuple):
     buffers: Sequence[str]
     per_message: Sequence[str]  # of these, the ones that hold an entry for each message broadcast at most
     ends_with_delivery: bool = False  # in a quiescent run without suspicions nothing arrives after the last delivery
-    # sources -> from whom each process has their messages without suspicions, int64 (sources, processes); -1: nobody
+    # sources -> from whom each process has their messages without suspicions, int64 (sources, processes); -1: itself
     parents_of: Callable[[Any], Any] | None = None
 
 

@@ -178,8 +178,8 @@ def parents_in_trees(sources: np.ndarray, n: int) -> np.ndarray:
     """Return from whom each process has a message of each source, while all are believed correct."""
     d = dimension(n)
     first = np.arange(n)[:, None] ^ (1 << np.arange(d))  # of each cluster, if there is one of that number
-    for i, s in np.argwhere(first >= n).tolist():
-        first[i, s] = next((j for j in c(i, s + 1) if j < n), -1)
+    for i, place in np.argwhere(first >= n).tolist():
+        first[i, place] = next((j for j in c(i, place + 1) if j < n), -1)
     found = np.full((len(sources), n), -1)
     tree, node, clusters = np.arange(len(sources)), sources, np.full(len(sources), d)
     while len(node):

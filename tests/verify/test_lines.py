@@ -461,7 +461,7 @@ def what_was_sent_to_all_was_sent_to_one(copy: Copy) -> None:
     for row, told in lines_with(copy, "do", "broadcast"):
         pairs = there.get((copy.lines.node[row], json.dumps(told["message"])), [])
         heard = {messages.receiver[pair] for pair in pairs if messages.fate[pair] == "received"}
-        heard = {name for name in heard if name[0] == "h"}  # stations leave it alone
+        heard = {name for name in heard if name[0] == "h"}  # stations ignore it
         if len(pairs) > 1 and len(heard) < 2:
             copy.lines.line[row] = json.dumps(told | {"do": "send", "to": int("".join(heard)[1:] or 0)})
             return

@@ -91,7 +91,7 @@ def _unnotified_problem(
     hops: Hops, nodes: Nodes, heard: Heard, used: dict[tuple[int, str], set[int]],
     lives: dict[tuple[int, int], tuple[int, int]], wired: dict[str, set[int | None]], delay_ns: int,
 ) -> str | None:  # fmt: skip
-    """Stations leave other stations' frames alone."""
+    """Return a row that no line has. Stations ignore frames of other stations."""
     spans: dict[int, list[tuple[int, int]]] = {}
     for (node, _), span in lives.items():
         spans.setdefault(node, []).append(span)

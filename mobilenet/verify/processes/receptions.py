@@ -4,7 +4,7 @@ Checks    a process whose buffer changes has received something, unless it broad
           process in that instant
           in a run at rest without crashes and suspicions the last reception is the last acknowledgement, by which a
           source learns that its broadcast is complete, or where no message is acknowledged, the last that was delivered
-Model     of the broadcasts over VCube. Samples of a process end with one that is no change
+Model     of the broadcasts over VCube. The last sample of a process is not a change
 Units     integer nanoseconds
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
 """
@@ -55,7 +55,7 @@ def _last_change_ns(events: Table, samples: Table) -> int:
 
 
 def _changes(samples: Table, rows: np.ndarray) -> np.ndarray:
-    """Leave out the last sample of each buffer, which is no change if its process is up at the end."""
+    """Leave out the last sample of each buffer, which is not a change if its process is up at the end."""
     node, quantity = samples.coded("node"), samples.coded("quantity")
     series = node.codes[rows].astype(np.int64) * len(quantity.words) + quantity.codes[rows]
     order = by_code(series)
