@@ -87,6 +87,7 @@ def air(scenario: Scenario) -> Air:
         0 if is_acking else MODES[wireless.mode].sifs_ns,
         0 if is_acking else MODES[wireless.mode].difs_ns,
         wireless.fading is not None,
+        0.0 if rules is None else (rules.tx_cdbm(True) - rules.tx_cdbm(False)) / 100,
         rules is not None and rules.cutoff_m >= rules.reach_m,
         DSSS_SYNC_NS if rates.intersection(DSSS_RATES) else OFDM_TRAINING_NS,
         0 if is_acking else MODES[wireless.mode].signal_extension_ns,

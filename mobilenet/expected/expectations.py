@@ -177,6 +177,7 @@ class Air(NamedTuple):
     sifs_ns: int = 0  # from the end of a frame to its acknowledgement
     difs_ns: int = 0  # no other frame follows one that was heard sooner than so
     fades: bool = True  # the power between two places differs from frame to frame
+    station_more_dbm: float = 0.0  # the power of stations above that of hosts
     all_interfere: bool = False  # whatever is strong enough to be received counts as interference
     sync_ns: int = 0  # interference does nothing to the first part of a frame ...
     tail_ns: int = 0  # ... and to the last
@@ -255,6 +256,9 @@ class Broadcasting(NamedTuple):
     quiet_bytes: int | None  # what it takes in a quiet run, acknowledgements included; None: not known
     buffers: Sequence[str]
     per_message: Sequence[str]  # of these, the ones that hold an entry for each message broadcast at most
+    ends_with_delivery: bool = False  # in a quiescent run without suspicions nothing arrives after the last delivery
+    # sources -> from whom each process has their messages without suspicions, int64 (sources, processes); -1: itself
+    parents_of: Callable[[Any], Any] | None = None
 
 
 class ProcessPlan(NamedTuple):

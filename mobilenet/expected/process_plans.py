@@ -12,8 +12,11 @@ Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import accumulate
 from typing import Any
+
+import numpy as np
 
 from mobilenet.clock import SECOND, ns
 from mobilenet.engine.random_streams import generator
@@ -28,7 +31,7 @@ from mobilenet.protocols.vcube.parameters import (
     CausalReliableParameters,
     DisjointPathsParameters,
 )
-from mobilenet.protocols.vcube.topology import dimension
+from mobilenet.protocols.vcube.topology import c, dimension
 from mobilenet.scenario.detector_timing import MOST_ROUTED
 from mobilenet.scenario.process_parameters import (
     AbstractNetwork,
@@ -134,7 +137,8 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
         most_together = max(1, (protocol.mtu_bytes - protocol.header_bytes) // max(1, clock[0]))
         kinds = {"packet": (least, most), "toroot": (least, protocol.header_bytes + clock[1])}
         carries, held = {"packet": most_together, "toroot": 1}, ("pending",)
-        return Broadcasting(name, False, kinds, carries, False, clock[0], None, held, held)
+        comes_back = protocol.trees == "single"  # an own message, from the root
+        return Broadcasting(name, False, kinds, carries, False, clock[0], None, held, held, not comes_back)
     tree, stamp = protocol.tree_bytes, (4, 4 * n) if isinstance(protocol, CausalReliableParameters) else (0, 0)
     carrying = (tree + stamp[0], tree + stamp[1])
     if isinstance(protocol, DisjointPathsParameters):
@@ -147,7 +151,10 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
         together = {"tree": 1} | ({} if alone else {"bundle": most // tree})
         buffers: tuple[str, ...] = ("unacknowledged", "delayed")
         quiet_bytes = tree + protocol.ack_bytes
-        return Broadcasting(name, True, kinds, together, alone, tree, quiet_bytes, buffers, buffers[:1])
+        parents_of = partial(parents_in_trees, n=n)
+        return Broadcasting(
+            name, True, kinds, together, alone, tree, quiet_bytes, buffers, buffers[:1], parents_of=parents_of
+        )
     if isinstance(protocol, AllToAllParameters):
         kinds, together = {"tree": carrying, "ack": ack}, {"tree": 1}
     else:
@@ -156,7 +163,32 @@ def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
         buffers = ("unacknowledged", "pending", "held")
     else:
         buffers = ("unacknowledged", "pending")
-    return Broadcasting(name, protocol.completes, kinds, together, True, carrying[0], None, buffers, buffers)
+    parents_of = partial(parents_by_sources if isinstance(protocol, AllToAllParameters) else parents_in_trees, n=n)
+    return Broadcasting(
+        name, protocol.completes, kinds, together, True, carrying[0], None, buffers, buffers, parents_of=parents_of
+    )
+
+
+def parents_by_sources(sources: np.ndarray, n: int) -> np.ndarray:
+    """Return the sources themselves, since they send to each other process."""
+    return np.where(np.arange(n) == sources[:, None], -1, sources[:, None])
+
+
+def parents_in_trees(sources: np.ndarray, n: int) -> np.ndarray:
+    """Return from whom each process has a message of each source, while all are believed correct."""
+    d = dimension(n)
+    first = np.arange(n)[:, None] ^ (1 << np.arange(d))  # of each cluster, if there is one of that number
+    for i, place in np.argwhere(first >= n).tolist():
+        first[i, place] = next((j for j in c(i, place + 1) if j < n), -1)
+    found = np.full((len(sources), n), -1)
+    tree, node, clusters = np.arange(len(sources)), sources, np.full(len(sources), d)
+    while len(node):
+        child = np.where(np.arange(d) < clusters[:, None], first[node], -1)
+        at, s = np.nonzero(child >= 0)
+        found[tree[at], child[at, s]] = node[at]
+        at, s = at[s > 0], s[s > 0]  # of its clusters, those before its parent's
+        tree, node, clusters = tree[at], child[at, s], s
+    return found
 
 
 def _hop_ns(scenario: ProcessScenario, least_bytes: int | None) -> int:

@@ -32,7 +32,7 @@ def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
     """Into `out`, or a free directory below runs/; where that is."""
     scenario = session.scenario
     directory = _place(session, out)
-    outcome = session.outcome or session.simulation.so_far() or session.simulation.standing()
+    outcome = session.outcome or session.simulation.so_far()
     ended_by = None if session.is_over else PluginError(session.error or f"stopped by hand at {session.now_s:.9g} s")
     with run_directory(directory) as partial:
         api.keep(partial, outcome.scenario, outcome, 0.0, command_of(directory.name, scenario), (), ended_by)

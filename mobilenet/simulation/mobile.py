@@ -300,10 +300,8 @@ class Simulation:
         """The present state, for onlookers; nothing is recorded for it."""
         return self._outcome(is_cut_off=True)
 
-    def so_far(self) -> Outcome | None:
-        """What a plug-in's error has left of the run; None: nothing had happened yet."""
-        if not self.recording.events.time_ns:
-            return None
+    def so_far(self) -> Outcome:
+        """What a plug-in's error has left of the run."""
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
             try:

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from mobilenet.api import Run, run
+from mobilenet.simulation.plugin_code import PluginError
+from mobilenet.verify import verify_run
+from viz.figures.record import Record
 
 FLOOD = """import json, sys
 told, up = set(), []
@@ -67,6 +70,16 @@ def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
     done = played(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
     assert done.verdicts["completion"].answer == "violated"
     assert re.search(r"is notified of p\d:77, which no process has broadcast", done.verdicts["completion"].explanation)
+
+
+def test_who_fails_before_anything_happens_leaves_a_run(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="marked as ended early"):
+        played(tmp_path, "abstract", "import sys; sys.exit('no settings')")
+    assert (tmp_path / "run" / "p0.stderr.txt").read_text() == "no settings\n"
+    assert verify_run(tmp_path / "run")["record"].answer == "unknown"
+    done = Run(tmp_path / "run")
+    assert not len(done.events)
+    assert not len(Record("run", done.manifest, done.events, done.samples, done.positions).delays_s)  # of a report
 
 
 def test_order_is_judged(tmp_path: Path) -> None:

@@ -131,6 +131,12 @@ WORLDS: dict[str, dict[str, Any]] = {
     "crowd": MOVING
     | {"duration_s": 5, "wireless": POWER, "workload": {"interval_s": 0.15}, "faults": None}
     | {"hosts": {"count": 14, "mobility": {"model": "random_waypoint", "speed_mps": [8, 12]}}},
+    "standing": MOVING
+    | {"duration_s": 4, "wireless": POWER | {"station_tx_dbm": 11, "shadowing": {"sigma_db": 6}}, "faults": None}
+    | {
+        "hosts": {"count": 6, "mobility": {"model": "static"}},
+        "interventions": [{"at_s": 2, "do": "drag", "host": "h3", "to_m": [100, 5]}],
+    },
     "full_duplex": MOVING | {"wireless": {"mac": "acking", "bitrate_mbps": 0.5, "range_m": 80}},
     "tcp": MOVING | {"protocol": {"name": "tcp_flooding"}},
     "cut": MOVING

@@ -911,6 +911,18 @@ def a_station_holds_back_more_than_there_is(copy: Copy) -> None:
         copy.samples.insert(row, **copy.samples.row(row) | {"quantity": "rbuffer", "value": value})
 
 
+@edit("record", "mobile steady rare tracks")
+def a_size_that_has_not_changed_is_sampled_again(copy: Copy) -> None:
+    row = sizes_of(copy, "s", "sbuffer")[5]
+    copy.samples.insert(row + 1, **copy.samples.row(row))
+
+
+@edit("record", "mobile steady")
+def an_empty_buffer_is_sampled_first(copy: Copy) -> None:
+    row = sizes_of(copy, "s", "sbuffer")[0]
+    copy.samples.insert(row, **copy.samples.row(row) | {"value": 0.0})
+
+
 def no_lengths_of(copy: Copy, quantity: str) -> None:
     copy.samples.remove(copy.samples.where(quantity=quantity))
 

@@ -436,6 +436,44 @@ def only_the_end_is_sampled(copy: Copy) -> None:
     copy.samples.remove(row for row, time_ns in enumerate(copy.samples.time_ns) if time_ns < end_ns)
 
 
+def forwarding(copy: Copy) -> list[int]:
+    """Samples of a process that hands messages on, and broadcasts later or never."""
+    samples = copy.samples
+    own_ns = {copy.events.node[row]: copy.events.time_ns[row] for row in reversed(copy.rows("broadcast"))}
+    return [row for row in samples.where(quantity="unacknowledged")
+            if samples.value[row] and samples.time_ns[row] < own_ns.get(samples.node[row], 10**18)]  # fmt: skip
+
+
+@edit("record", "can wait there at most", "alone")
+def a_process_keeps_one_more(copy: Copy) -> None:
+    copy.samples.value[forwarding(copy)[0]] += 1
+
+
+@edit("record", "can wait there at least", "alone wired")
+def a_process_keeps_nothing(copy: Copy) -> None:
+    copy.samples.value[forwarding(copy)[0]] = 0.0
+
+
+@edit("record", "can wait there at most", "wired")
+def a_process_keeps_a_message_beyond_its_completion(copy: Copy) -> None:
+    samples, row = copy.samples, forwarding(copy)[0]
+    empty = next(other for other in samples.where(quantity="unacknowledged", node=samples.node[row])
+                 if other > row and samples.value[other] == 0)  # fmt: skip
+    samples.remove([empty])
+
+
+@edit("record", "can wait there at least", "alone wired")
+def a_process_gives_up_a_message_before_it_is_acknowledged(copy: Copy) -> None:
+    samples, row = copy.samples, forwarding(copy)[0]
+    samples.insert(row + 1, **samples.row(row) | {"time_ns": samples.time_ns[row] + 1, "value": 0.0})
+    samples.sort("time_ns")
+
+
+@edit("record", "but it has not changed", "causal single reliable bundled mistaken disjoint wired")
+def a_size_that_has_not_changed_is_sampled_again(copy: Copy) -> None:
+    copy.samples.insert(6, **copy.samples.row(5))
+
+
 # --- the end
 
 
@@ -444,6 +482,16 @@ def simulated_longer(copy: Copy) -> None:
     copy.manifest["simulated_s"] = 200.0
     end_ns = max(copy.samples.time_ns)
     copy.samples.time_ns = [200 * SECOND if at == end_ns else at for at in copy.samples.time_ns]
+
+
+@edit("conservation", "last message that counts arrives at", "bundling alone stamped wired causal wired_causal")
+def the_last_reception_is_later(copy: Copy) -> None:
+    copy.counters["messages"]["last_reception_ns"] += 1
+
+
+@edit("conservation", "but a buffer changes by a reception at", "drawn mistaken")
+def the_last_reception_is_before_the_last_change(copy: Copy) -> None:
+    copy.counters["messages"]["last_reception_ns"] -= 1
 
 
 @edit("conservation", "bytes, but 16 broadcasts take", "bundling")

@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ RUNS = {
     "flood": ("flood.yaml", [*FLAT, "duration_s=10"]),
     "bug": ("flood.yaml", [*FLAT, "protocol.command=[python3, flood.py, --bug]"]),
     "told": ("flood.yaml", [*FLAT, "duration_s=10", "record.frames=true", "record.messages=true"]),
+    "lossy": ("flood.yaml", [*FLAT, "duration_s=10", "record.messages=true", "wireless.loss=0.6"]),
     "nodes": ("maelstrom.yaml", FLAT),
 }
 
@@ -425,6 +427,63 @@ def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
         if last.setdefault(key, told["message"]) != told["message"]:
             return retold(copy, row, message=last[key])
     raise AssertionError("all are the same")
+
+
+@edit("its receiver is not notified of this message", "told")
+def a_frame_is_not_told(copy: Copy) -> None:
+    lines = copy.lines
+    row = next(row for row in of_event(copy, "receive", "h") if frame_of(copy, row)["addressed"] is False)
+    lines.remove([row, row + 1])
+
+
+def frame_of(copy: Copy, row: int) -> dict[str, Any]:
+    """The pair by which the program was told of that: the last that ended there."""
+    table, at_ns = copy.frames, copy.lines.time_ns[row]
+    pairs = [
+        pair for pair in table.where(receiver=copy.lines.node[row], fate="received") if table.end_ns[pair] <= at_ns
+    ]
+    return table.row(max(pairs, key=lambda pair: table.end_ns[pair]))
+
+
+@edit("sent that to that one node by then", "told")
+def what_was_sent_to_one_was_sent_to_all(copy: Copy) -> None:
+    for row, told in lines_with(copy, "do", "send"):
+        copy.lines.line[row] = json.dumps({key: told[key] for key in told if key != "to"} | {"do": "broadcast"})
+
+
+@edit("sent that to all nodes by then", "lossy")
+def what_was_sent_to_all_was_sent_to_one(copy: Copy) -> None:
+    """Something that no more than one other node received."""
+    messages = copy.messages
+    there: dict[tuple[str, str], list[int]] = {}
+    for row in messages.where(medium="radio"):
+        there.setdefault((messages.sender[row], json.dumps(messages.said(row)["says"])), []).append(row)
+    for row, told in lines_with(copy, "do", "broadcast"):
+        pairs = there.get((copy.lines.node[row], json.dumps(told["message"])), [])
+        heard = {messages.receiver[pair] for pair in pairs if messages.fate[pair] == "received"}
+        heard = {name for name in heard if name[0] == "h"}  # stations ignore it
+        if len(pairs) > 1 and len(heard) < 2:
+            copy.lines.line[row] = json.dumps(told | {"do": "send", "to": int("".join(heard)[1:] or 0)})
+            return
+    raise AssertionError
+
+
+@edit("can have arrived", "nodes")
+def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
+    """It is told of the next one from the same process instead, which is in transit then."""
+    table, sent = copy.lines, {}
+    for row, told in lines_with(copy, "do", "send"):
+        sent[table.node[row], f"p{told['to']}", json.dumps(told["message"])] = table.time_ns[row]
+    rows: dict[tuple[str, str], list[int]] = {}
+    for row, told in lines_with(copy, "ev", "receive"):
+        rows.setdefault((f"p{told['from']}", table.node[row]), []).append(row)
+    for way, found in rows.items():
+        for one, other in pairwise(found):
+            messages = [json.loads(table.line[row])["message"] for row in (one, other)]
+            if sent[(*way, json.dumps(messages[1]))] < table.time_ns[one]:
+                retold(copy, one, message=messages[1])
+                return retold(copy, other, message=messages[0])
+    raise AssertionError
 
 
 @edit("its sender has not sent that by then", "told")

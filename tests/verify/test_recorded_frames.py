@@ -388,6 +388,35 @@ def links_of_other_pairs(copy: Copy) -> None:
     receivers[row], receivers[row - 1] = receivers[row - 1], receivers[row]
 
 
+def weaken(copy: Copy, rows: list[int]) -> None:
+    for row in rows:
+        for name in ("power_dbm", "sinr_db"):
+            copy.links[name][row] = round(copy.links[name][row] - 0.5, 2)
+
+
+def between(copy: Copy, sender: str, receiver: str) -> list[int]:
+    """All rows of the two that hear each other most often, in that direction; `h` or `s`: which kind of node."""
+    ends = Counter(ends for ends in copy.links.each("sender", "receiver") if "h3" not in ends)
+    one, other = next(ends for ends, _ in ends.most_common() if (ends[0][0], ends[1][0]) == (sender, receiver))
+    return copy.links.where(sender=one, receiver=other)
+
+
+@edit("record", "standing")
+def a_power_that_changes_between_hosts_that_stand_still(copy: Copy) -> None:
+    weaken(copy, between(copy, "h", "h")[5:])
+
+
+@edit("record", "standing")
+def a_power_that_differs_between_both_directions(copy: Copy) -> None:
+    weaken(copy, between(copy, "s", "h"))
+
+
+@edit("record", "standing")
+def a_power_that_changes_after_a_drag(copy: Copy) -> None:
+    links = copy.links
+    weaken(copy, [row for row in links.where(sender="s1", receiver="h3") if links.start_ns[row] > 3_000_000_000])
+
+
 @edit("record", "power")
 def bit_errors_of_a_strong_frame(copy: Copy) -> None:
     links = copy.links

@@ -119,9 +119,9 @@ def a_delivery_waits_for_the_next_frame(copy: Copy) -> None:
 
 @edit("and are still to wait", "disk power vcube")
 def hosts_hold_nothing_back(copy: Copy) -> None:
-    for row in copy.samples.where(quantity="rbuffer"):
-        if copy.samples.node[row][0] == "h":
-            copy.samples.value[row] = 0.0
+    samples, end_ns = copy.samples, max(copy.samples.time_ns)
+    rows = [row for row in samples.where(quantity="rbuffer") if samples.node[row][0] == "h"]
+    samples.remove(row for row in rows if samples.time_ns[row] < end_ns or samples.value[row])
 
 
 @edit("but nothing arrives there", "disk power")

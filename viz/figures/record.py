@@ -90,7 +90,8 @@ class Record:
     def delays_s(self) -> NDArray[np.float64]:
         """Of messages broadcast within the window."""
         if self.of_processes:  # of others: a process delivers its own message at once
-            own = (self.events.event == "deliver") & (self.events.message.str.rpartition(":")[0] == self.events.node)
+            sources = self.events.message.str.rpartition(":", expand=False).str[0]
+            own = (self.events.event == "deliver") & (sources == self.events.node)
             return delays_in(self.events[~own])[1]
         sent, delays = delays_in(self.events)
         inside = (sent >= self.manifest["warmup_s"] * SECOND) & (sent < self.manifest["duration_s"] * SECOND)

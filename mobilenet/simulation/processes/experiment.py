@@ -266,10 +266,8 @@ class Experiment:
     def nodes(self) -> list[Process]:
         return self.processes
 
-    def so_far(self) -> Outcome | None:
-        """What a plug-in's error has left of the run; None: nothing had happened yet."""
-        if not self.recording.events.time_ns:
-            return None
+    def so_far(self) -> Outcome:
+        """What a plug-in's error has left of the run."""
         self.recording.counters = self._counters()
         return Outcome(self.recording, self.kernel.now, False, as_played(self.scenario, self._cast))
 

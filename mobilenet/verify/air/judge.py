@@ -126,7 +126,7 @@ class _Run:
         problem = problem or mac_problem(pairs, nodes, outages, self._expected, self._counters, self._end_ns)
         if problem is None and "links" in self._tables:
             links = self._tables["links"]
-            problem = links_problem(links, pairs, nodes, air, bounds_m, unseen)
+            problem = links_problem(links, pairs, nodes, self._expected, bounds_m, unseen)
             problem = problem or interference_problem(links, pairs, nodes, unseen, self._expected)
         if problem is not None:
             return "record", problem
@@ -180,7 +180,7 @@ class _Run:
         if self._lines is not None and self._hops is not None:
             wires = self._expected.wires
             is_tree = wires is not None and wires.is_tree
-            untold = programs_problem(self._lines, self._hops, nodes, self._air.delay_ns, is_tree)
+            untold = programs_problem(self._lines, self._hops, nodes, self._air.delay_ns, is_tree, self._pairs)
             if untold is not None:
                 return "record", untold
         if (problem := retries_problem(events, self._pairs, nodes, self._air, self._counters)) is not None:

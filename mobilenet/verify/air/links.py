@@ -3,7 +3,8 @@
 Checks    row for row the same pairs
           no frame arrives stronger than the best luck allows at that distance, nor too weak for its preamble to be
           detected, nor, without fading and walls, weaker than the worst luck allows
-          without fading the power between two stations is always the same
+          without fading the power between two nodes that stand still is always the same, and the same in both
+          directions, except for what stations send more
           an SINR where the frame was received to its end, and only there, unless it was lost to a stronger one; no
           larger than the power above the noise; no smaller, if no other frame can have been in the air
           `bit_errors` only where noise can break a frame
@@ -19,7 +20,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mobilenet.expected.expectations import STRENGTH_STEP_M, Air
+from mobilenet.expected.expectations import STRENGTH_STEP_M, Air, Expected
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import BIT_ERRORS, COLLISION, RANDOM, RECEIVED
@@ -31,14 +32,18 @@ ROUNDING_DB = 1e-6  # powers are whole hundredths
 UNLOOKED_DBM = 60.0  # so strong that no SINR is worked out
 
 
-def links_problem(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m: Bounds, unseen: Unseen) -> str | None:
+def links_problem(
+    links: Table, pairs: Pairs, nodes: Nodes, expected: Expected, bounds_m: Bounds, unseen: Unseen
+) -> str | None:
     """The first row that cannot be; `bounds_m`: the least and the most distance of each row."""
+    air = expected.air
+    assert air is not None
     problem = _pairs_problem(links, pairs, nodes)
     if problem is not None or not links.rows:
         return problem
     problems = (
         _power_problems(links, pairs, nodes, air, bounds_m),
-        () if air.fades else _steady_problems(links, pairs, nodes),
+        () if air.fades else _steady_problems(links, pairs, nodes, expected, air),
         _sinr_problems(links, pairs, air, unseen),
     )
     return next((problem for each in problems for problem in each), None)
@@ -86,17 +91,39 @@ def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m
         )
 
 
-def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes) -> Iterator[str]:
-    """Check stations: they do not move, so without fading each hears another one at constant power."""
-    power = links.numbers("power_dbm")
-    rows = np.flatnonzero((pairs.sender < nodes.stations) & (pairs.receiver < nodes.stations))
-    _, heads, which = np.unique(
-        pairs.sender[rows] * nodes.count + pairs.receiver[rows], return_index=True, return_inverse=True
-    )
-    differs = np.abs(power[rows] - power[rows[heads]][which]) > ROUNDING_DB
-    if (at := first(differs)) is not None:
-        row, other = int(rows[at]), int(rows[heads[which[at]]])
-        yield f"{_words(links, row)}: {power[row]:g} dBm between two stations, but {power[other]:g} dBm in row {other}"
+def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes, expected: Expected, air: Air) -> Iterator[str]:
+    """Check nodes that stand still: without fading they hear each other at constant power."""
+    stays = _stays(pairs, nodes, expected)
+    rows = np.flatnonzero((stays[0] >= 0) & (stays[1] >= 0))
+    more_dbm = np.where(pairs.sender[rows] < nodes.stations, air.station_more_dbm, 0.0)
+    power = links.numbers("power_dbm")[rows]
+    one, other = np.minimum(*stays[:, rows]), np.maximum(*stays[:, rows])
+    _, heads, which = np.unique(one * (stays.max(initial=0) + 1) + other, return_index=True, return_inverse=True)
+    due = (power - more_dbm)[heads][which] + more_dbm
+    if (at := first(np.abs(power - due) > ROUNDING_DB)) is not None:
+        row, same = int(rows[at]), int(heads[which[at]])
+        but = f"row {rows[same]} has {power[same]:g} dBm between the same two nodes, which stand still"
+        yield f"{_words(links, row)}: {power[at]:g} dBm, expected {due[at]:.2f} dBm, since {but}"
+
+
+def _stays(pairs: Pairs, nodes: Nodes, expected: Expected) -> np.ndarray:
+    """Number the places at which senders and receivers stand still, int64 (2, rows); -1: not known.
+
+    A host that does not walk is moved only by drags, and perhaps once the active part is over.
+    """
+    assert expected.hosts is not None
+    ends = np.array([pairs.sender, pairs.receiver])
+    found = np.where(ends < nodes.stations, ends, -1)
+    places = nodes.stations
+    for host, plan in enumerate(expected.hosts):
+        if plan.speed_mps:
+            continue
+        moves_ns = np.array([*(at_ns for at_ns, *_ in plan.drags), expected.end_ns])
+        its = ends == nodes.stations + host
+        since, until = (np.searchsorted(moves_ns, pairs.start_ns, side) for side in ("left", "right"))
+        found = np.where(its & (since == until), places + since, found)
+        places += len(moves_ns) + 1
+    return found
 
 
 def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iterator[str]:

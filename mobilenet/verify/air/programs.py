@@ -2,7 +2,10 @@
 
 Checks    each frame, and each message over a wire, that a program is notified of is a row of `messages` that arrives
           then, with the same words, as far as the record does not cut them off; over the radio from the same node
-          a message that a program sends over the radio has words that it has sent by then
+          a program is notified of each such row, while it surely lives: over a tree only where no station has sent the
+          same words to another one, whose message may be passed on there
+          a message that a program sends over the radio has words that it has sent by then: to all nodes, if several
+          have a row of it; to one, if that one was out of range, or another node has a row of the frame
           each message has the kind that its words have
 Model     what has arrived over the radio is handed up at most one propagation delay later
           over a backbone that is not a tree, wires carry messages of the backbone: they are not checked here
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -22,15 +26,21 @@ import numpy as np
 from mobilenet.clock import SECOND
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
-from mobilenet.verify.air.messages import Hops
+from mobilenet.verify.air.messages import OUT_OF_RANGE, Hops
 from mobilenet.verify.air.nodes import Nodes
+from mobilenet.verify.air.pairs import Pairs
 
 NOTHING = "NoneType"  # what the record has for a null in a list
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-Heard = dict[tuple[int, str], tuple[list[int], list[tuple[int, str]]]]  # node, medium -> when; from whom, words
+# node, medium -> when; from whom, words, row
+Heard = dict[tuple[int, str], tuple[list[int], list[tuple[int, str, int]]]]
+Said = dict[tuple[int, str], dict[int | None, list[int]]]  # node, words -> to whom (None: all) -> when
+NEVER = 1 << 62
 
 
-def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_tree: bool) -> str | None:
+def programs_problem(
+    lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_tree: bool, pairs: Pairs | None = None
+) -> str | None:
     """Return the first line, or message, that does not fit."""
     heard: Heard = {}
     is_read = hops.is_received if is_tree else hops.is_received & ~hops.is_wired
@@ -39,16 +49,22 @@ def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_t
         medium = "wire" if hops.is_wired[row] else "receive"
         times, told = heard.setdefault((int(hops.receiver[row]), medium), ([], []))
         times.append(int(hops.receive_ns[row]))
-        told.append((int(hops.sender[row]), _words(hops.said(row).get("says"))))
+        told.append((int(hops.sender[row]), _words(hops.said(row).get("says")), row))
     used: dict[tuple[int, str], set[int]] = {key: set() for key in heard}  # which of them a line has
-    said: dict[tuple[int, str], int] = {}  # node, words -> when it sent them first
-    columns = (lines["time_ns"], lines["node"], lines["said"], lines["line"])
-    for row, (at_ns, name, is_said, line) in enumerate(zip(*columns, strict=True)):
+    said: Said = {}
+    wired: dict[str, set[int | None]] = {}  # words -> to which stations they were ever sent
+    lives: dict[tuple[int, int], tuple[int, int]] = {}  # node, life -> its first line and its last
+    columns = (lines["time_ns"], lines["node"], lines["life"], lines["said"], lines["line"])
+    for row, (at_ns, name, life, is_said, line) in enumerate(zip(*columns, strict=True)):
         what, node = json.loads(line), nodes.index(name)
         action = what.get("do" if is_said else "ev")
         words = _words(what.get("message"))
+        lives[node, life] = lives.get((node, life), (at_ns, at_ns))[0], at_ns
         if is_said and action in ("send", "broadcast"):
-            said.setdefault((node, words), at_ns)
+            to = nodes.index(f"{'h' if name[0] == 's' else 's'}{what['to']}") if action == "send" else None
+            said.setdefault((node, words), {}).setdefault(to, []).append(at_ns)
+        elif is_said and action == "wire":
+            wired.setdefault(words, set()).add(what.get("to"))
         if is_said or action != "receive" and not (is_tree and action == "wire"):
             continue
         times, told = heard.get((node, action), ([], []))
@@ -67,11 +83,57 @@ def programs_problem(lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_t
                 f" {what.get('from')}, but no such message arrives there then"
             )
     checked = np.arange(len(hops.sender)) if is_tree else np.flatnonzero(~hops.is_wired)
-    return _said_problem(hops, said, checked.tolist())
+    problem = _unnotified_problem(hops, nodes, heard, used, lives, wired, delay_ns)
+    return problem or _said_problem(hops, said, checked.tolist()) or _addressed_problem(hops, said, pairs)
 
 
-def _said_problem(hops: Hops, said: dict[tuple[int, str], int], rows: list[int]) -> str | None:
+def _unnotified_problem(
+    hops: Hops, nodes: Nodes, heard: Heard, used: dict[tuple[int, str], set[int]],
+    lives: dict[tuple[int, int], tuple[int, int]], wired: dict[str, set[int | None]], delay_ns: int,
+) -> str | None:  # fmt: skip
+    """Return a row that no line has. Stations ignore frames of other stations."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for (node, _), span in lives.items():
+        spans.setdefault(node, []).append(span)
+    for (node, medium), (times, told) in heard.items():
+        for place, (at_ns, (sender, words, row)) in enumerate(zip(times, told, strict=True)):
+            if place in used[node, medium] or medium == "receive" and max(node, sender) < nodes.stations:
+                continue
+            if medium == "wire" and not wired.get(words, {None}) <= {None, node}:
+                continue
+            if any(since <= at_ns and at_ns + delay_ns < until for since, until in spans.get(node, ())):
+                return f"{hops.words(row)}: its receiver is not notified of this message"
+    return None
+
+
+def _addressed_problem(hops: Hops, said: Said, pairs: Pairs | None) -> str | None:
+    """Check in the order of frames that each one sent to all nodes, and to one, has a line of its own."""
+    frames: dict[tuple[int, int], list[int]] = {}
+    for row in np.flatnonzero(~hops.is_wired).tolist():
+        frames.setdefault((int(hops.send_ns[row]), int(hops.sender[row])), []).append(row)
+    receivers: dict[tuple[int, int], int] = {}  # of each frame, how many nodes were within its reach
+    if pairs is not None:
+        starts, senders = pairs.start_ns[pairs.first].tolist(), pairs.sender[pairs.first].tolist()
+        receivers = dict(zip(zip(starts, senders, strict=True), np.bincount(pairs.frame).tolist(), strict=True))
+    used: Counter[tuple[int, str, int | None]] = Counter()
+    fates = hops.table["fate"]
+    for (at_ns, node), rows in sorted(frames.items()):
+        row, words = rows[0], _words(hops.said(rows[0]).get("says"))
+        one = int(hops.receiver[row])
+        is_for_one = fates[row] == OUT_OF_RANGE or receivers.get((at_ns, node), 1) > len(rows) == 1
+        goals = [None] if len(rows) > 1 else [one] if is_for_one else [one, None]
+        times = said.get((node, words), {})
+        if len(goals) == 1:
+            used[node, words, goals[0]] += 1
+        if not any(bisect_right(times.get(to, ()), at_ns) >= max(1, used[node, words, to]) for to in goals):
+            whom = "all nodes" if goals == [None] else "that one node"
+            return f"{hops.words(row)}: its sender has not sent that to {whom} by then"
+    return None
+
+
+def _said_problem(hops: Hops, said: Said, rows: list[int]) -> str | None:
     kinds, senders, times = hops.table["kind"], hops.sender.tolist(), hops.send_ns.tolist()
+    since = {key: min(each[0] for each in goals.values()) for key, goals in said.items()}
     for row in rows:
         kind = kinds[row]
         value = hops.said(row).get("says")
@@ -80,7 +142,7 @@ def _said_problem(hops: Hops, said: dict[tuple[int, str], int], rows: list[int])
             name = value.get("type", value.get("kind"))
         if kind not in (name, "Says"):
             return f"{hops.words(row)}: the kind is {kind}, but its words make it {name}"
-        if not hops.is_wired[row] and said.get((senders[row], _words(value)), times[row] + 1) > times[row]:
+        if not hops.is_wired[row] and since.get((senders[row], _words(value)), NEVER) > times[row]:
             return f"{hops.words(row)}: its sender has not sent that by then"
     return None
 

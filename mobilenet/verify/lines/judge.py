@@ -6,7 +6,8 @@ Checks    each line is an event or an action of a node of the run; times lie in 
           what programs report that they do is in the events, by node, time and message or session, and the other way
           round; so is what they receive of broadcasts, recoveries and suspicions
           what they report of themselves is in events and samples: see reported.py
-          what they receive about themselves and others is true: see told.py
+          what they receive about themselves and others is true: see told.py; no process receives a message sooner than
+          the network can bring it: see transit.py
           they are notified of as many frames, or messages, as they received, and as many were sent as they state: see
           said_and_sent.py
 Model     what an error in a program left half done is not compared
@@ -30,6 +31,7 @@ from mobilenet.verify.lines.forms import DONE, ROLES, has_form
 from mobilenet.verify.lines.reported import reported_problem
 from mobilenet.verify.lines.said_and_sent import sent_problem
 from mobilenet.verify.lines.told import told_problem
+from mobilenet.verify.lines.transit import transit_problem
 
 PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
 SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}  # action: event
@@ -86,6 +88,7 @@ def lines_problem(
         or reported_problem(rows, events, Table.of(samples), manifest)
         or sent_problem(rows, counters, manifest, plan)
         or told_problem(rows, events, manifest, plan)
+        or (transit_problem(rows, plan) if isinstance(plan, ProcessPlan) else None)
     )
 
 

@@ -1,10 +1,11 @@
 """Check the sizes of buffers of processes, as far as they follow from events.
 
 Checks    samples are of processes; the buffers are those that the protocol has, all of them, and their sizes are whole
-          numbers
+          numbers, and no sample repeats the size before it
           a buffer with an entry for each message never holds more than were broadcast so far
           where the protocol reports completion and changes are sampled, a source has an entry for each of its
-          broadcasts that is not complete yet, and none any more from the completion on
+          broadcasts that is not complete yet, and none any more from the completion on; without crashes and
+          suspicions other processes have entries while they wait for acknowledgements: see kept.py
 Model     of the broadcasts over VCube; plug-ins and programs have their own buffers
 Units     integer nanoseconds; messages
 Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
@@ -21,11 +22,13 @@ import numpy as np
 from mobilenet.expected.expectations import Broadcasting, ProcessPlan
 from mobilenet.quoting import counted
 from mobilenet.rundir.table import Table, by_code
+from mobilenet.verify.basis.repeated import repeated_problem
+from mobilenet.verify.processes.kept import kept_problems
 
 WAITS = "unacknowledged"
 
 
-def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan) -> str | None:
+def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan, end_ns: int) -> str | None:
     """Return the first size that cannot be."""
     told = plan.broadcasting
     problems = _node_problems(samples, plan)
@@ -33,8 +36,11 @@ def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan) ->
         problems = chain(problems, _size_problems(events, samples, told))
     if told is not None and told.completes and plan.samples_changes:
         problems = chain(problems, _waiting_problems(events, samples), _left_problems(events, samples, told))
-    found = next(problems, None)
-    return None if found is None else f"samples: {found}"
+        if told.parents_of is not None and not len(events.coded("event").rows("suspect", "crash")):
+            problems = chain(problems, kept_problems(events, samples, plan.hop_ns, told.parents_of, end_ns))
+    if (found := next(problems, None)) is not None:
+        return f"samples: {found}"
+    return None if told is None else repeated_problem(samples, told.buffers, end_ns)
 
 
 def _node_problems(samples: Table, plan: ProcessPlan) -> Iterator[str]:

@@ -47,6 +47,7 @@ from mobilenet.verify.processes.completions import completions_problem, missing_
 from mobilenet.verify.processes.counters import counters_problem
 from mobilenet.verify.processes.events import process_events_problem
 from mobilenet.verify.processes.properties import ProcessJudge
+from mobilenet.verify.processes.receptions import last_reception_problem
 from mobilenet.verify.processes.screened import judged
 
 SAFETY = ("creation", "duplication", "membership", "order", "completion")
@@ -98,6 +99,8 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
             "unknown", f"{counted(manifest['crashes'], 'crash')}: nothing is promised from {below} on"
         )
     lost = counters_problem(run.counters, events, manifest, plan)
+    if plan is not None and lost is None:
+        lost = last_reception_problem(run.counters["messages"], events, samples, manifest, plan)
     verdicts["conservation"] = Verdict("violated", lost) if lost else VALID
     if plan is not None and lost is None and contradiction is None:
         unlike = _end_problem(events, run.counters, manifest, plan)
@@ -111,7 +114,7 @@ def _contradicted(events: Table, samples: Table, manifest: dict[str, Any], plan:
         _own_clock_problem(events, manifest)
         or process_events_problem(events, manifest, plan)
         or completions_problem(events, manifest, plan)
-        or process_buffers_problem(events, samples, plan)
+        or process_buffers_problem(events, samples, plan, round(manifest["simulated_s"] * SECOND))
     )
 
 

@@ -1,6 +1,7 @@
 """Whether all that was sampled is something that runs of this protocol measure.
 
 Checks    the network has its running totals; hosts and stations have their buffers, and the lists of their messages
+          no sample of a buffer repeats the size before it: see basis/repeated.py
 Model     only for protocols whose messages are known; over VCube those between stations are not
 Source    ours: docs/run-directory.md
 """
@@ -11,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.schema import buffers_of
 from mobilenet.rundir.table import Table
+from mobilenet.verify.basis.repeated import repeated_problem
 
 NETWORK = "network"
 TOTALS = ("radio_", "wired_", "pairs_", "addressed_pairs_")
@@ -38,4 +41,5 @@ def quantities_problem(samples: Table, manifest: dict[str, Any], expected: Expec
         is_known = what.startswith(TOTALS) if who == NETWORK else what in known.get(who[:1], (what,))
         if not is_known:
             return f"samples: row {row} has {what} of {who}, which is not measured in this run"
-    return None
+    end_ns = round(manifest["simulated_s"] * SECOND)
+    return repeated_problem(samples, {name for names in buffers_of(manifest).values() for name in names}, end_ns, 0.0)

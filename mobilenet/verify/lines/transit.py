@@ -1,0 +1,48 @@
+"""Check that no process is notified of a message before the network can have brought it.
+
+Checks    each message that a process receives is one of those that the other one has sent to it, sooner by the least
+          time that the network takes; and each of them is received once at most
+Model     two messages are the same if their JSON values are. On a given network of wires the least time is that of a
+          shortest path
+Units     integer nanoseconds
+Source    ours: docs/protocols/vcube.md, docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mobilenet.expected.expectations import ProcessPlan
+from mobilenet.verify.lines.told import encode
+
+Way = tuple[int, int, str]  # from, to, words
+
+
+def transit_problem(rows: Iterable[Any], plan: ProcessPlan) -> str | None:
+    """Return the first message that comes too soon. `rows`: lines as in judge.py."""
+    sent_ns: dict[Way, list[int]] = {}
+    received: dict[Way, int] = {}
+    for row, line in enumerate(rows):
+        what, me = line.object, int(line.node[1:])
+        if line.said and what["do"] == "send":
+            sent_ns.setdefault((me, what["to"], encode(what["message"])), []).append(line.at_ns)
+        elif not line.said and what["ev"] == "receive":
+            way = what["from"], me, encode(what["message"])
+            place = received.get(way, 0)
+            received[way] = place + 1
+            known_ns = sent_ns.get(way, [])
+            least_ns = _least_ns(plan, what["from"], me)
+            if place >= len(known_ns) or line.at_ns < known_ns[place] + least_ns:
+                by_then = sum(at_ns + least_ns <= line.at_ns for at_ns in known_ns)
+                return (
+                    f"lines: row {row}: p{me} is notified at {line.at_ns / 1e9:.9f} of equal message {place + 1} from"
+                    f" p{what['from']}, but only {by_then} can have arrived"
+                )
+    return None
+
+
+def _least_ns(plan: ProcessPlan, one: int, other: int) -> int:
+    if one == other:
+        return 0
+    return plan.hop_ns * (1 if plan.distances is None else plan.distances[one][other])
