@@ -33,6 +33,7 @@ from mobilenet.rundir.reader import (
     read_manifest,
 )
 from mobilenet.rundir.writer import (
+    AlreadyThere,
     RecordError,
     file_digests,
     is_being_written,
@@ -209,9 +210,14 @@ def run(
     loaded = given_scenario(scenario, seed, overrides)
     source = Path(scenario) if isinstance(scenario, (str, Path)) else None
     require_allowed(loaded, allow_code)
+    target = None if out is None else Path(out)
     with reading_once():
-        target = None if out is None else Path(out)
-        return _run(loaded, source, target, progress, allow_code, keep_early_end, replace, real_time)
+        try:
+            return _run(loaded, source, target, progress, allow_code, keep_early_end, replace, real_time)
+        except AlreadyThere as error:
+            is_run = not error.path.is_symlink() and (error.path / "manifest.json").is_file()
+            others = "give another out, or replace=True to replace this run" if is_run else "give another out"
+            raise AlreadyThere(error.path, others) from None
 
 
 def _run(
@@ -309,7 +315,7 @@ def _require_replaceable(directory: Path) -> None:
             raise RunError(f"{directory}: a symbolic link")
         read_manifest(directory)
     except RunError as error:
-        raise RecordError(f"{error}; --force replaces only run directories", is_input=True) from None
+        raise RecordError(f"{error}; only run directories can be replaced", is_input=True) from None
 
 
 def free_directory(stem: str, seed: int, replace: bool = False) -> Path:
