@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, cast
 from mobilenet.clock import Progress
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.quoting import as_file_name, counted, quoted, shown
+from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
+from mobilenet.quoting import as_file_name, counted, quoted, shown, spelled_out
 from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
@@ -176,13 +177,21 @@ class Run:
         )
 
     def _repr_html_(self) -> str:
+        """Verdict, the first metrics and those of the user, for a notebook."""
         from html import escape
 
+        own = self.manifest.get("own_metrics", {})
+        first = [name for name in self.metrics if name in (*FIRST, *FIRST_OF_PROCESSES, *own)]
         rows = "".join(
-            f"<tr><td>{escape(name)}</td><td style='text-align:right'>{shown(value)}</td></tr>"
-            for name, value in self.metrics.items()
+            f"<tr><td>{escape(spelled_out(name))}</td><td style='text-align:right'>{escape(shown(self.metrics[name]))}"
+            "</td></tr>"
+            for name in first
         )
-        return f"<b>{escape(str(self.path))}</b>: {escape(self.verdict)}<table>{rows}</table>"
+        rest = counted(len(self.metrics) - len(first), "more metric")
+        return (
+            f"<b>{escape(spelled_out(str(self.path)))}</b>: {escape(self.verdict)}"
+            f"<table>{rows}</table>{rest} in <code>run.metrics</code>"
+        )
 
 
 def run(

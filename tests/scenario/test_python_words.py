@@ -129,5 +129,5 @@ def test_the_command_line_has_its_own_words(tmp_path: Path) -> None:
 def test_words_go_along_to_another_process() -> None:
     one = pickle.loads(pickle.dumps(as_options(["hosts.cout=3"])[0]))
     assert isinstance(one, Change) and one == "hosts.cout=3"
-    with pytest.raises(ScenarioError, match="^--set hosts.cout=3: hosts.cout"):
+    with pytest.raises(ScenarioError, match=r"^--set hosts\.cout=3: hosts\.cout"):
         given_scenario(FIRST, overrides=[one])

@@ -213,7 +213,8 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
         (
             TEXT,
             ["wireless={mac: acking, eifs: true}"],
-            "overrides: wireless={mac: acking, eifs: true}: wireless.eifs: has no meaning with mac: acking; leave it out",
+            "overrides: wireless={mac: acking, eifs: true}: wireless.eifs: has no meaning with mac: acking; leave it"
+            " out",
         ),
         (
             TEXT,
