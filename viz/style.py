@@ -85,12 +85,12 @@ def page(
     }
     of_figure = {"layout": options.pop("layout", "constrained")}
     with matplotlib.rc_context():
-        matplotlib.rcParams.update({**_defaults(), **look})
+        matplotlib.rcParams.update(_defaults() | look)
         figure = Canvas(figsize=(width_in, height_in), **of_figure)
         yield figure, figure.subplots(rows, columns, **options)
 
 
-def _defaults() -> dict[str, Any]:
+def _defaults() -> Any:
     """What matplotlib has without a matplotlibrc, so that one in the current folder does not change the figures."""
     import matplotlib
 

@@ -10,25 +10,21 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mobilenet import api
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Run(api.Run):
     """A run directory, opened for reading. Tables are pandas frames, read when first asked for."""
 
-    def plot(self, name: str | None = None) -> Figure:
+    def plot(self, name: str | None = None) -> Any:
         """Return one of the figures of `mobilenet figures` as a matplotlib figure: `delays`, `station_buffers`,
         `radio`, `handoffs`, `field`, ...; by default the delays. RunError if the run does not have it.
         """
         from mobilenet.viz.figures import run_figure
 
-        found: Figure = run_figure(self.path, name)
-        return found
+        return run_figure(self.path, name)
 
 
 @functools.wraps(api.run)

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import functools
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import counted, spelled_out
 from mobilenet.studies import frames
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOST_ROWS = 20  # configurations that a notebook shows at once
 
@@ -24,15 +21,14 @@ MOST_ROWS = 20  # configurations that a notebook shows at once
 class StudyFrames(frames.StudyFrames):
     """The directory of a study, opened for reading. Tables are read when first asked for, and then kept."""
 
-    def plot(self, *metrics: str, x: str | None = None) -> Figure:
+    def plot(self, *metrics: str, x: str | None = None) -> Any:
         """Return the means of these metrics at the levels of a factor, with intervals, as a matplotlib figure; by
         default the metrics that the study compares. `x`: the factor of the horizontal axis, by default the one with
         most levels. StudyError for a metric or a factor that the study does not have.
         """
         from mobilenet.viz.figures import study_figure
 
-        found: Figure = study_figure(self.path, metrics, x)
-        return found
+        return study_figure(self.path, metrics, x)
 
     def _repr_html_(self) -> str:
         """How far it is, and the means of its metrics with their intervals, for a notebook."""

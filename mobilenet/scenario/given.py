@@ -25,7 +25,7 @@ def given_scenario(
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> AnyScenario:
     """What `run` is given, as a scenario."""
-    changes = _changes(overrides)
+    changes: list[str] = [*_changes(overrides)]
     if seed is not None:
         changes.append(Change(f"seed={seed}", f"seed={seed}"))
     if isinstance(scenario, ScenarioFile):
@@ -42,11 +42,11 @@ def given_scenario(
 
 def as_options(overrides: Sequence[str] | None, seed: int | None = None) -> list[str]:
     """Changes from the command line, by the words of its options."""
-    found = [Change(one, f"--set {one}") for one in overrides or ()]
+    found: list[str] = [Change(one, f"--set {one}") for one in overrides or ()]
     return found if seed is None else [*found, Change(f"seed={seed}", f"--seed {seed}")]
 
 
-def _changes(overrides: Any) -> list[str]:
+def _changes(overrides: Any) -> list[Change]:
     if isinstance(overrides, Mapping):
         named = {str(key): f"overrides[{str(key)!r}]" for key in overrides}
         return [
@@ -59,7 +59,7 @@ def _changes(overrides: Any) -> list[str]:
     for place, one in enumerate(overrides):
         if not isinstance(one, str):
             raise ScenarioError(f"overrides[{place}]: got {_described(one)}, expected text, as in 'hosts.count=20'")
-    return list(in_python(overrides))
+    return in_python(overrides)
 
 
 def _described(value: Any) -> str:

@@ -13,12 +13,11 @@ from mobilenet.viz.style import COLOURS
 import mobilenet
 from mobilenet.rundir.reader import RunError
 from mobilenet.studies import StudyError
-from mobilenet.studies.batch import Batch, Job
 from mobilenet.studies.configurations import planned
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.store import create
 from mobilenet.studies.tables import write_tables
-from mobilenet.studies.task import perform
+from mobilenet.studies.task import Batch, Job, perform
 from tests.conftest import SCENARIOS
 
 LABEL = "<b>no</b> loss & more"
