@@ -265,7 +265,7 @@ def test_names_stand_on_the_lanes(plain: mobilenet.Run, messages: pd.DataFrame) 
     host = window_around(plain.events, "handoff:1").host
     with composed(plain, messages, "handoff:1", **{host: "walker"}) as diagram:
         assert f"{host} walker" in diagram.lanes
-        assert any(text.get_text().startswith(f"walker ({host}): session") for text in diagram.figure.texts)
+        assert any(text.get_text().startswith(f"{host} (walker): session") for text in diagram.figure.texts)
 
 
 def test_a_diagram_is_the_same_bytes_each_time(plain: mobilenet.Run, messages: pd.DataFrame, tmp_path: Path) -> None:
