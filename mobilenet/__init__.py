@@ -24,12 +24,12 @@ __version__ = "0.1.0"
 __all__ = ["Run", "Scenario", "ScenarioError", "StudyFrames", "live", "load", "run", "study"]
 
 _HOMES = {  # imported when first used, so that importing the package costs nothing
-    "run": ("mobilenet.api", "run"),
-    "Run": ("mobilenet.api", "Run"),
-    "load": ("mobilenet.api", "Run"),
+    "run": ("mobilenet.notebook.runs", "run"),
+    "Run": ("mobilenet.notebook.runs", "Run"),
+    "load": ("mobilenet.notebook.runs", "load"),
     "live": ("mobilenet.interactive.session", "live"),
-    "study": ("mobilenet.studies.frames", "study"),
-    "StudyFrames": ("mobilenet.studies.frames", "StudyFrames"),
+    "study": ("mobilenet.notebook.studies", "study"),
+    "StudyFrames": ("mobilenet.notebook.studies", "StudyFrames"),
     "Scenario": ("mobilenet.scenario", "Scenario"),
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),
 }

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, cast
 from mobilenet.clock import Progress
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.quoting import as_file_name, counted, quoted, shown
+from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
+from mobilenet.quoting import as_file_name, counted, quoted, shown, spelled_out
 from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
@@ -33,6 +34,7 @@ from mobilenet.rundir.reader import (
     read_manifest,
 )
 from mobilenet.rundir.writer import (
+    AlreadyThere,
     RecordError,
     file_digests,
     is_being_written,
@@ -175,13 +177,21 @@ class Run:
         )
 
     def _repr_html_(self) -> str:
+        """Verdict, the first metrics and those of the user, for a notebook."""
         from html import escape
 
+        own = self.manifest.get("own_metrics", {})
+        first = [name for name in self.metrics if name in (*FIRST, *FIRST_OF_PROCESSES, *own)]
         rows = "".join(
-            f"<tr><td>{escape(name)}</td><td style='text-align:right'>{shown(value)}</td></tr>"
-            for name, value in self.metrics.items()
+            f"<tr><td>{escape(spelled_out(name))}</td><td style='text-align:right'>{escape(shown(self.metrics[name]))}"
+            "</td></tr>"
+            for name in first
         )
-        return f"<b>{escape(str(self.path))}</b>: {escape(self.verdict)}<table>{rows}</table>"
+        rest = counted(len(self.metrics) - len(first), "more metric")
+        return (
+            f"<b>{escape(spelled_out(str(self.path)))}</b>: {escape(self.verdict)}"
+            f"<table>{rows}</table>{rest} in <code>run.metrics</code>"
+        )
 
 
 def run(
@@ -209,9 +219,14 @@ def run(
     loaded = given_scenario(scenario, seed, overrides)
     source = Path(scenario) if isinstance(scenario, (str, Path)) else None
     require_allowed(loaded, allow_code)
+    target = None if out is None else Path(out)
     with reading_once():
-        target = None if out is None else Path(out)
-        return _run(loaded, source, target, progress, allow_code, keep_early_end, replace, real_time)
+        try:
+            return _run(loaded, source, target, progress, allow_code, keep_early_end, replace, real_time)
+        except AlreadyThere as error:
+            is_run = not error.path.is_symlink() and (error.path / "manifest.json").is_file()
+            others = "give another out, or replace=True to replace this run" if is_run else "give another out"
+            raise AlreadyThere(error.path, others) from None
 
 
 def _run(
@@ -309,7 +324,7 @@ def _require_replaceable(directory: Path) -> None:
             raise RunError(f"{directory}: a symbolic link")
         read_manifest(directory)
     except RunError as error:
-        raise RecordError(f"{error}; --force replaces only run directories", is_input=True) from None
+        raise RecordError(f"{error}; only run directories can be replaced", is_input=True) from None
 
 
 def free_directory(stem: str, seed: int, replace: bool = False) -> Path:

@@ -27,7 +27,7 @@ from mobilenet.simulation.mobile import Progress, Simulation
 ROOT = Path(__file__).parents[1]
 PINNED = Path(__file__).with_name("fingerprints.json")
 DURATION_S = 20
-OTHERS = ("vcube/dynamic_on_vcube.yaml", "own_protocol/gossip.yaml")
+OTHERS = ("vcube/dynamic_on_vcube.yaml", "own_protocol/gossip.yaml", "own_protocol/roaming.yaml")
 FILES = [*(ROOT / "scenarios").glob("*.yaml"), *(ROOT / "scenarios" / name for name in OTHERS)]
 PATHS = {path.stem: path for path in sorted(FILES, key=lambda path: path.stem)}
 PATHS |= {f"paper/{path.stem}": path for path in sorted((ROOT / "scenarios" / "paper").glob("*.yaml"))}

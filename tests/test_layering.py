@@ -30,6 +30,7 @@ FLOORS = (
     ("studies", "swarm", "replay", "exhaustion"),
     ("papers",),
     ("viz",),
+    ("notebook",),
     ("interactive",),
     ("bench",),
     ("cli",),

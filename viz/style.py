@@ -67,11 +67,10 @@ def thousands(number: int) -> str:
 def page(
     width_in: float, height_in: float, rows: int = 1, columns: int = 1, **options: Any
 ) -> Iterator[tuple[Any, Any]]:
-    """A figure and its axes; closed at the end."""
+    """A figure and its axes, for as long as our settings of matplotlib hold. Nothing but the caller keeps it."""
     import matplotlib
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from .canvas import Canvas
 
     is_wide = width_in >= WIDE_IN
     look: Any = {
@@ -84,16 +83,18 @@ def page(
         "axes.titleweight": "bold",
         "axes.titlelocation": "left",
     }
-    with pyplot.rc_context():
-        matplotlib.rcdefaults()  # a matplotlibrc in the current folder does not change the figures
-        matplotlib.rcParams.update({"backend": "agg", **look})
-        figure, axes = pyplot.subplots(
-            rows, columns, figsize=(width_in, height_in), **{"layout": "constrained", **options}
-        )
-        try:
-            yield figure, axes
-        finally:
-            pyplot.close(figure)
+    of_figure = {"layout": options.pop("layout", "constrained")}
+    with matplotlib.rc_context():
+        matplotlib.rcParams.update(_defaults() | look)
+        figure = Canvas(figsize=(width_in, height_in), **of_figure)
+        yield figure, figure.subplots(rows, columns, **options)
+
+
+def _defaults() -> Any:
+    """What matplotlib has without a matplotlibrc, so that one in the current folder does not change the figures."""
+    import matplotlib
+
+    return {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
 
 
 class Look(NamedTuple):

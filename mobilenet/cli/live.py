@@ -46,11 +46,12 @@ def live(
         from mobilenet.interactive.page import page_of
         from mobilenet.interactive.server import LiveError, Server
         from mobilenet.interactive.session import live as opened
+        from mobilenet.scenario.given import as_options
 
         if out is not None and os.path.lexists(out):
             fail(f"{out}: already exists; name another directory, or remove it", Exit.BAD_INPUT)
         pace = _speed(speed)
-        session = opened(scenario, seed, overrides or [], allow_code)
+        session = opened(scenario, None, as_options(overrides, seed), allow_code)
         require_room(session, out)
         desk = Desk(session, allow_code, out)
         desk.player.speed = pace

@@ -37,10 +37,11 @@ def run(
     """
     with reporting(quiet):
         from mobilenet import api
+        from mobilenet.scenario.given import as_options
 
-        changes = [*(overrides or []), *(["record.programs=true"] if twice else [])]
+        changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)
         with progress(quiet, scenario.stem) as update, offering_force():
-            done = api.run(scenario, seed, out, changes, update, allow_code, replace=force)
+            done = api.run(scenario, None, out, changes, update, allow_code, replace=force)
         if twice:
             _require_the_same(done, allow_code, quiet)
         say(_summary(done))
@@ -56,7 +57,7 @@ def offering_force() -> Iterator[None]:
         yield
     except AlreadyThere as error:
         if error.path.is_symlink() or not (error.path / "manifest.json").is_file():
-            raise  # only a run gives way to a run
+            raise AlreadyThere(error.path) from None  # only a run gives way to a run
         raise AlreadyThere(error.path, "replace it with --force, or name another directory with --out") from None
 
 

@@ -37,6 +37,7 @@ def serve(
     with reporting(quiet):
         from mobilenet import api
         from mobilenet.scenario import load_scenario
+        from mobilenet.scenario.given import as_options
         from mobilenet.simulation.datagrams import RealTime
 
         asked: list[str] = []
@@ -44,7 +45,7 @@ def serve(
         _say_addresses(load_scenario(scenario, overrides or []).protocol)
         with progress(quiet, scenario.stem) as update, offering_force():
             done = api.run(
-                scenario, seed, out, overrides or [], update, allow_code, replace=force,
+                scenario, None, out, as_options(overrides, seed), update, allow_code, replace=force,
                 real_time=RealTime(hard_limit_ms, lambda: asked[0] if asked else ""),
             )  # fmt: skip
         say(_summary(done))

@@ -42,7 +42,7 @@ from typing import Any, NamedTuple
 
 from ..network.wired.network import TreeRoutes
 from ..protocols.declaration import filled_in
-from ..protocols.port import MessageId
+from ..protocols.port import MessageId, association_changes
 from .connections import Connections
 from .node import Input, Node, Uniform, host_node, midpoint, station_node
 from .port import Clock, Effects, Timer
@@ -100,6 +100,7 @@ class Network:
         self.clock = Clock()
         self.air: list[Packet] = []
         self.events: list[Event] = []
+        self._associated: dict[int, int | None] = {}  # host -> the station that was last notified
         self._routes = TreeRoutes.of_parents(parents)
         self.links: dict[tuple[int, int], deque[Wired]] = {link: deque() for link in self._routes.links}
         self.nodes: dict[str, Node] = {}
@@ -113,6 +114,7 @@ class Network:
         for s in range(count):
             self._add(station_node(s, roles, parameters, count, self.clock, uniform, connections, near[s]))
         for h, cell in enumerate(cells):
+            self._associate(h, cell)
             self._add(host_node(h, cell, roles, parameters, count, self.clock, uniform, connections))
 
     def _add(self, node: Node) -> None:
@@ -142,6 +144,8 @@ class Network:
         return found
 
     def move(self, host: int, cell: int | None) -> None:
+        if self.nodes[f"h{host}"].protocol is not None:
+            self._associate(host, cell)
         self._step(f"h{host}", ("cell", cell))
 
     def crash(self, host: int) -> None:
@@ -150,7 +154,16 @@ class Network:
         self._step(f"h{host}", ("crash",))
 
     def recover(self, host: int) -> None:
+        if self.nodes[f"h{host}"].protocol is None:
+            self._associate(host, self.nodes[f"h{host}"].cell)
         self._step(f"h{host}", ("recover",))
+
+    def _associate(self, host: int, cell: int | None) -> None:
+        """Notify the stations, as a run does, before the host itself notices."""
+        before, self._associated[host] = self._associated.get(host), cell
+        for station, hook in association_changes(before, cell):
+            if hasattr(self.nodes[f"s{station}"].protocol, hook):
+                self._step(f"s{station}", (hook, host))
 
     # --- the radio
 

@@ -8,6 +8,7 @@ Shapes    Input: (kind, arguments...)
               ('receive', sender, message)  a radio frame        ('cell', station or None)  it is now there
               ('wired', source, message)    from a station       ('crash',)  ('recover',)
               ('timer', number)             it fires             ('join',)  ('leave',)  ('broadcast', body)
+              ('on_associated', host)  ('on_disassociated', host)  at a station that has such a hook
               ('channel', handler)          an upcall of one of its channels: see connections.py
 Errors    ValueError for a timer that is not armed; what the protocol raises passes through
 Source    ours; the upcalls are those of mobilenet/protocols/port.py
@@ -19,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..protocols.declaration import Declaration
+from ..protocols.port import ASSOCIATION
 from .connections import Connections, ControlledChannels
 from .port import Clock, ControlledHostPort, ControlledPort, ControlledWire, Effects, Timer
 
@@ -108,6 +110,8 @@ class Node:
             return protocol.join()
         if kind == "leave":
             return protocol.leave()
+        if kind in ASSOCIATION:
+            return getattr(protocol, kind)(given[1])
         raise ValueError(f"{self.name}: no such input: {given!r}")
 
     def _recover(self, effects: Effects) -> None:

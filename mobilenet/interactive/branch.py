@@ -92,7 +92,7 @@ def asked(what: Mapping[str, Any]) -> dict[str, Any]:
 def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
     """As the reader has it; what was checked already needs no words for it."""
     if isinstance(one, Mapping):
-        return parse_value(inline(plain_values(one)), HERE)
+        return parse_value(inline(plain_values(one, HERE)), HERE)
     return Node.of(one.model_dump(), HERE)
 
 

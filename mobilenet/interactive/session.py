@@ -47,7 +47,7 @@ from mobilenet.verify.while_it_runs import Found, SafetyJudge
 from mobilenet.world.interventions import AnyIntervention, added, in_order
 
 if TYPE_CHECKING:
-    from mobilenet.api import Run
+    from mobilenet.notebook.runs import Run
 
 PIECE_NS = SECOND // 4  # of simulated time: between two looks at what is violated, and two points of the curves
 
@@ -333,9 +333,9 @@ class LiveSession:
         """Let the scenario of this branch run from the beginning to its end, as `mobilenet run` does, and keep it.
         ScenarioError if its events were other ones than this session's, which would be a fault of ours.
         """
-        from mobilenet import api
+        from mobilenet.notebook import runs
 
-        run = api.run(self.scenario, out=out, allow_code=self._allow_code, replace=replace_it)
+        run = runs.run(self.scenario, out=out, allow_code=self._allow_code, replace=replace_it)
         require_same(self, run.path)
         return run
 

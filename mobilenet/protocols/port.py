@@ -2,167 +2,253 @@
 
 Units     integer nanoseconds, bytes
 Names     hosts and stations are small integers; h12 and s3 are names given outside
+Page      docs/guide/port.md is written from the docstrings here: python -m tests.write_port_page
 Source    ours: docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from mobilenet.protocols.fields import Id, Number
 
+ASSOCIATION = ("on_associated", "on_disassociated")  # the hooks that a station need not have
+
+
+def association_changes(before: int | None, now: int | None) -> Iterator[tuple[int, str]]:
+    """Yield the stations to notify of a host's association, and which hook to call, in this order. `before`: the
+    station that was last notified. The same station twice: the host has recovered there.
+    """
+    if before is not None and before != now:
+        yield before, "on_disassociated"
+    if now is not None:
+        yield now, "on_associated"
+
 
 class MessageId(NamedTuple):
-    """One application message: who broadcast it, and its number there."""
+    """The name of one application message, h12:0 in the record."""
 
-    host: Id
-    seq: Number
+    host: Id  # The number of the host that broadcast it.
+    seq: Number  # Its number among the messages of that host: 0, 1, 2, ...
 
 
 class Message(Protocol):
-    """Anything that travels. Immutable: all receivers share one object."""
+    """Anything that travels. It must be immutable: all receivers share one object."""
 
     @property
     def size_bytes(self) -> int:
-        """Bytes handed to the transport, payload included, headers below not."""
+        """Return the bytes handed to the transport, with the payload and without the headers below."""
 
     @property
     def payload_bytes(self) -> int:
-        """The part of `size_bytes` that is application payload."""
+        """Return the part of `size_bytes` that is application payload."""
 
     def list_sizes(self) -> tuple[tuple[str, int], ...]:
-        """(name, length) of each list of variable length it carries; for measuring only."""
+        """Return (name, length) of each list of variable length that the message carries. It is sampled when the
+        message is sent, and has no effect.
+        """
 
 
 class Timer(Protocol):
-    """Restartable; starting a running timer moves its deadline; a stopped one never fires."""
+    """One timer of a node. A node may have any number of them. A crash stops all timers of the host."""
 
     @property
-    def running(self) -> bool: ...
-    def start(self, delay_ns: int) -> None: ...
-    def stop(self) -> None: ...
+    def running(self) -> bool:
+        """Return whether the timer has been started, and has neither expired nor been stopped."""
+
+    def start(self, delay_ns: int) -> None:
+        """Call the action after `delay_ns` nanoseconds (an int >= 0). If the timer is running, its deadline moves."""
+
+    def stop(self) -> None:
+        """Cancel the timer. Its action is not called."""
 
 
 class Port(Protocol):
-    """The radio, the clock and the draws of one node."""
+    """The radio, the clock and the random draws of one node."""
 
-    me: int
+    me: int  # The number of this node: 12 for h12, 3 for s3.
 
     @property
-    def now(self) -> int: ...
+    def now(self) -> int:
+        """Return the simulated time in nanoseconds. It does not change within a handler."""
 
     def timer(self, action: Callable[[], None]) -> Timer:
-        """A timer that dies with the node when it crashes."""
+        """Return a new timer that calls `action()` when it expires. Keep it and start it again: the node keeps every
+        timer until it crashes.
+        """
 
     def uniform(self, low: float, high: float) -> float:
-        """A draw from this node's own stream."""
+        """Return a random number between `low` and `high`, from the node's own stream."""
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from this node's own stream, low <= number <= high."""
+        """Return a random whole number, low <= number <= high, from the node's own stream."""
 
     def broadcast(self, message: Any) -> None:
-        """One radio frame for all nodes in range: stations to hosts. No acknowledgement."""
+        """Put one radio frame for all nodes in range into the queue. It is not acknowledged, and it may be lost at
+        any receiver. The frame of a station reaches hosts, also those of other stations. The frame of a host reaches
+        stations, and other hosts too.
+        """
 
     def send(self, to: int, message: Any) -> None:
-        """One radio frame for one node (a host's frame goes to a station, a station's to a host). No
-        acknowledgement.
+        """Put one radio frame for one node into the queue: `to` is a station if a host sends, and a host if a station
+        sends. It is not acknowledged, and it is lost if `to` is out of range.
         """
 
 
 class StationPort(Port, Protocol):
-    """A station's port: the radio, and what it has to report."""
+    """What the port of a station has in addition."""
 
     def expired(self, host: int) -> None:
-        """This host was silent for T and is given up: what it was promised is forgotten. The network notes how long
-        it was not heard.
+        """Report that this host was silent for too long and is given up. The record notes (`expire`) for how many
+        seconds the station had not received a frame from it.
         """
 
 
 class HostPort(Port, Protocol):
-    """A host's port: the radio, and the upcalls to its application (which are its trace)."""
+    """What the port of a host has in addition: its upcalls to the application, which are its trace."""
 
-    def deliver(self, message: MessageId, body: Any) -> None: ...
-    def joined(self, session: int, station: int) -> None: ...
-    def left(self, session: int) -> None: ...
-    def gap(self, session: int, station: int) -> None: ...
+    def deliver(self, message: MessageId, body: Any) -> None:
+        """Deliver a message to the application. The record notes `deliver`, with the station of the host's cell.
+        `body` is not looked at.
+        """
+
+    def joined(self, session: int, station: int) -> None:
+        """Report that the host is a member from now on. The record notes `join`."""
+
+    def left(self, session: int) -> None:
+        """Report that the host is not a member from now on. The record notes `leave`."""
+
+    def gap(self, session: int, station: int) -> None:
+        """Report that the host has missed messages that it will never get. The record notes `gap`."""
 
     def session_opened(self, session: int, station: int | None, cause: str) -> None:
-        """A new session was begun; cause: 'join', 'cell', 'recovery' or 'reinit'."""
+        """Report that a handoff begins. The record notes `handoff_start` if the host is a member, and otherwise
+        nothing. `session` is a new number; `station` is the new station; `cause` is 'cell' for a change of cell,
+        'recovery' after a crash, 'reinit' if the station had given the host up, or 'join'. Metrics of handoffs count
+        those with the cause 'cell'.
+        """
 
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
-        """The station has confirmed it; detail: sizes, for measuring ('recovered', 'skipped')."""
+        """Report that the handoff of this session has ended: the station serves the host. The record notes
+        `handoff_end` if `session` is that of the last `session_opened`, and otherwise nothing. `detail` may have
+        'recovered', the number of messages that the host was sent again, and 'skipped', the number of those that it
+        had already; or be {}.
+        """
 
 
 class WiredPort(Protocol):
-    """The backbone between stations: reliable, exactly once, causal over both calls.
+    """The backbone between stations: reliable, each message exactly once, in causal order over both calls.
 
     What is asked of it: docs/protocols/mobile-causal.md#requirements-on-the-backbone
     """
 
     def broadcast(self, message: Any) -> None:
-        """To all other stations."""
+        """Send a message to all other stations."""
 
     def send(self, to: int, message: Any) -> None:
-        """To one other station."""
+        """Send a message to one other station."""
 
 
 class HostProtocol(Protocol):
-    """What the network calls on a host. Volatile: discarded at a crash and built again at recovery."""
+    """What the network calls on a host. The object is discarded at a crash and built again at recovery, with the same
+    `stable`.
+    """
 
-    BUFFERS: ClassVar[tuple[str, ...]]
+    BUFFERS: ClassVar[tuple[str, ...]]  # The names of its measured buffers, () for none.
 
     def buffer_sizes(self) -> tuple[int, ...]:
-        """How many messages each of BUFFERS holds. It is measured, and a run is at rest only if all are 0."""
+        """Return how many messages each of BUFFERS holds. Called after every handler and timer. A run is at rest only
+        if all are 0.
+        """
 
-    def join(self) -> None: ...
+    def join(self) -> None:
+        """Become a member, now or later. Called once for each wish of the scenario, as soon as the host is up and
+        `is_out()`; also in no cell.
+        """
+
     def leave(self) -> bool:
-        """False: refused now, ask again later."""
+        """Stop being a member. Called when the scenario wants it, and again every 100 ms until `is_out()`. False:
+        refused now.
+        """
 
     def co_broadcast(self, body: Any) -> MessageId | None:
-        """The new message's id; None: refused (not a member, or leaving)."""
+        """Broadcast a message of the application; `body` is its length in bytes. Return its id, or None if this is
+        refused, because the host is not a member. The id may be delivered here within the call.
+        """
 
     def on_cell(self, station: int | None) -> None:
-        """The host is now in this cell, or in none."""
+        """Handle a new cell: from now on the host is in the cell of this station, or in none. Called when the
+        simulated attachment changes, and first of all when a host appears or recovers in a cell. No frame is needed
+        for it.
+        """
 
-    def on_recover(self) -> None: ...
+    def on_recover(self) -> None:
+        """Handle the return after a crash. Called last of three: `__init__`, `on_cell` if it is in a cell, this."""
+
     def on_end(self) -> None:
-        """Its life is over: it crashed, or is gone for good. Need not be there; for what lives outside the emulator."""
+        """Handle the end of this life: the host crashed, or is gone for good. Optional; it is for what lives outside
+        the simulator.
+        """
 
     def settled(self) -> bool:
-        """Either out, or a member with nothing in progress: no handoff, join or leave waits for an answer."""
+        """Return whether nothing is in progress: no handoff, join or leave waits for an answer. A run ends once all
+        nodes are settled and hold nothing.
+        """
 
     def is_out(self) -> bool:
-        """Not a member, and with nothing left to send."""
+        """Return whether the host is not a member and has nothing left to send."""
 
-    def on_receive(self, sender: int, message: Any) -> None: ...
+    def on_receive(self, sender: int, message: Any) -> None:
+        """Handle a radio frame, from any station in range. It was broadcast, or sent to this host. `sender` is the
+        number of the station (of a host, if hosts of the protocol broadcast frames).
+        """
+
     def on_sent(self, message: Any) -> None:
-        """The last copy handed to the radio is in the air and done."""
+        """Handle the end of an own frame: the radio has sent it. Whether it arrived is not known."""
 
     def on_dropped(self, message: Any) -> None:
-        """The radio's queue was full."""
+        """Handle the loss of an own frame: the queue of the radio was full. Called within `send` or `broadcast`."""
 
 
 class StationProtocol(Protocol):
-    """What the network calls on a station."""
+    """What the network calls on a station. A station never crashes."""
 
-    BUFFERS: ClassVar[tuple[str, ...]]
+    BUFFERS: ClassVar[tuple[str, ...]]  # The names of its measured buffers, () for none.
 
-    def buffer_sizes(self) -> tuple[int, ...]: ...
+    def buffer_sizes(self) -> tuple[int, ...]:
+        """Return how many messages each of BUFFERS holds, as for hosts."""
+
     def settled(self) -> bool:
-        """Whether nothing waits for an answer."""
+        """Return whether nothing waits for an answer."""
 
     def serves(self, host: int) -> bool:
-        """This member, in this station's cell, is known here, and nothing of its past is owed to it."""
+        """Return whether this member, in this station's cell, is known here and is owed nothing of its past. Asked at
+        the end of a run only, before it may be at rest.
+        """
+
+    def on_associated(self, host: int) -> None:
+        """Handle a new association: this host is up and in this station's cell from now on. Called when a host
+        appears in the cell, enters it, or recovers in it, just before the host's own `on_cell`. Optional.
+        """
+
+    def on_disassociated(self, host: int) -> None:
+        """Handle the end of an association: this host is in another cell from now on, in none, or gone for good.
+        Called before the other station's `on_associated`. A crash does not end an association, since a station
+        does not notice it. Optional.
+        """
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """A radio frame from a host, addressed to this station."""
+        """Handle a radio frame from a host: broadcast, or sent to this station."""
 
     def on_wired(self, source: int, message: Any) -> None:
-        """Something from another station."""
+        """Handle a message from the station `source`."""
 
-    def on_sent(self, message: Any) -> None: ...
-    def on_dropped(self, message: Any) -> None: ...
+    def on_sent(self, message: Any) -> None:
+        """Handle the end of an own frame, as for hosts."""
+
+    def on_dropped(self, message: Any) -> None:
+        """Handle the loss of an own frame, as for hosts."""
 
 
 class Channel(Protocol):
@@ -170,47 +256,51 @@ class Channel(Protocol):
 
     @property
     def peer(self) -> int:
-        """The number of the node at the other end: a station's for a host, a host's for a station, a neighbour's on
-        the wire.
+        """Return the number of the node at the other end: a station's for a host, a host's for a station, a
+        neighbour's on the wire.
         """
 
     @property
     def backlog(self) -> int:
-        """Messages sent here that the other end has not acknowledged."""
+        """Return how many messages sent here the other end has not acknowledged."""
 
     @property
     def incoming(self) -> int:
-        """Messages from the other end that wait for bytes before them."""
+        """Return how many messages from the other end wait for bytes before them."""
 
     @property
     def taken(self) -> int:
-        """How many of the messages sent here the other end has acknowledged: always the first ones."""
+        """Return how many of the messages sent here the other end has acknowledged: always the first ones."""
 
     def say(self, message: Any) -> None:
-        """Send after earlier ones. Allowed as soon as there is a channel, open or not; never after its end."""
+        """Send a message after all earlier ones. Allowed as soon as there is a channel, open or not; never after its
+        end.
+        """
 
     def abort(self) -> None:
-        """End it here without a word, and without an upcall."""
+        """End the channel here without a word, and without an upcall."""
 
     def reset(self) -> None:
-        """Close it, and notify the other end once, if the network lets it."""
+        """Close the channel, and notify the other end once, if the network lets it."""
 
 
 class ChannelClient(Protocol):
-    """What becomes of the channels of a node."""
+    """What the network calls on the listener of a node's channels."""
 
     def accepts(self, peer: int) -> bool:
-        """Whether a channel that this node asks for is welcome."""
+        """Return whether a channel that this node asks for is welcome."""
 
     def on_open(self, channel: Any) -> None:
-        """The channel is open: one that was asked for here, or by the other end."""
+        """Handle a channel that has opened: one that was asked for here, or by the other end."""
 
-    def on_message(self, channel: Any, message: Any) -> None: ...
+    def on_message(self, channel: Any, message: Any) -> None:
+        """Handle the next message from the other end."""
+
     def on_taken(self, channel: Any) -> None:
-        """More of what was sent here is acknowledged."""
+        """Handle an acknowledgement of more of what was sent here."""
 
     def on_closed(self, channel: Any, reason: str) -> None:
-        """It is no more. What was not acknowledged may or may not have arrived."""
+        """Handle the end of a channel. What was not acknowledged may or may not have arrived."""
 
 
 class Channels(Protocol):
@@ -220,23 +310,24 @@ class Channels(Protocol):
         """Set the receiver of the upcalls from now on."""
 
     def connect(self, peer: int) -> Channel:
-        """Ask a node for a channel."""
+        """Return a new channel to a node. It is not open yet."""
 
 
 class WiredChannels(Channels, Protocol):
     """A station's channels to the stations next to it on the backbone, which is a tree."""
 
-    me: int
+    me: int  # The number of this station.
 
     @property
-    def neighbours(self) -> Sequence[int]: ...
+    def neighbours(self) -> Sequence[int]:
+        """Return the numbers of the stations next to this one."""
 
 
 class UnicastPort(Protocol):
     """What a port has besides for datagrams of programs, which do not belong to a protocol."""
 
     def unicast(self, to: int, message: Any) -> None:
-        """One radio frame for one node, which the MAC acknowledges, and repeats where no acknowledgement comes."""
+        """Send one radio frame for one node, which the MAC acknowledges, and repeats where no acknowledgement comes."""
 
 
 class UnicastHostPort(HostPort, UnicastPort, Protocol):
@@ -250,10 +341,10 @@ class UnicastStationPort(StationPort, UnicastPort, Protocol):
 class ChannelHostPort(HostPort, Protocol):
     """A host's port for a protocol that talks over connections."""
 
-    channels: Channels
+    channels: Channels  # To stations, over the radio.
 
 
 class ChannelStationPort(StationPort, Protocol):
     """The same for a station; its wired port is a WiredChannels."""
 
-    channels: Channels
+    channels: Channels  # To hosts, over the radio.

@@ -27,14 +27,14 @@ class ScenarioFile(Parameters):
     def load(cls, path: str | Path, overrides: Sequence[str] = ()) -> Self:
         """From a file; each override is `a.b=value`."""
         path = Path(path)
-        return cls.from_nodes(read(path), overrides, path.parent)
+        return cls.from_nodes(read(path), in_python(overrides), path.parent)
 
     @classmethod
     def from_text(
         cls, text: str, overrides: Sequence[str] = (), folder: str | Path = ".", name: str = "scenario"
     ) -> Self:
         """From text; `folder` is where the files that it names are, `name` is how messages call it."""
-        return cls.from_nodes(parse(text.encode("utf-8", "surrogatepass"), name), overrides, Path(folder))
+        return cls.from_nodes(parse(text.encode("utf-8", "surrogatepass"), name), in_python(overrides), Path(folder))
 
     @classmethod
     def from_nodes(cls, root: Node, overrides: Sequence[str], folder: Path) -> Self:
@@ -54,7 +54,8 @@ class ScenarioFile(Parameters):
     def changed(self, overrides: Sequence[str]) -> Self:
         """The same with other values."""
         name: str | None = getattr(self, "name", None)
-        return self.from_text(effective(self), overrides, self._folder, name or "scenario")
+        root = parse(effective(self).encode("utf-8", "surrogatepass"), "scenario").placed(name or "scenario")
+        return self.from_nodes(root, in_python(overrides), self._folder)
 
     def with_nodes(self, nodes: Mapping[str, Node]) -> Self:
         """The same with these values of keys, which need not be text first."""
@@ -151,9 +152,28 @@ def effective(scenario: ScenarioFile) -> str:
     return to_yaml(scenario.model_dump())
 
 
+class Change(str):
+    """`a.b=value`, with the words by which messages call it. Plain text is called as an option, `--set a.b=value`."""
+
+    where: str
+
+    def __new__(cls, text: str, where: str) -> Change:
+        found = super().__new__(cls, text)
+        found.where = where
+        return found
+
+    def __reduce__(self) -> tuple[type[Change], tuple[str, str]]:
+        return Change, (str(self), self.where)  # it may go to another process
+
+
+def in_python(overrides: Sequence[str]) -> list[Change]:
+    """What a caller in Python gives as `overrides`; what has words of its own keeps them."""
+    return [one if isinstance(one, Change) else Change(one, f"overrides: {one}") for one in overrides]
+
+
 def override(root: Node, change: str) -> None:
     """Set one value among the nodes: `a.b=value`."""
-    option = f"--set {change}"
+    option = change.where if isinstance(change, Change) else f"--set {change}"
     shown = option if len(option) <= 80 else option[:77] + "..."
     path, equals, text = change.partition("=")
     keys = path.strip().split(".")

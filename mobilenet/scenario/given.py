@@ -1,5 +1,7 @@
 """A scenario as Python has it: a file, a dictionary, or one already loaded, with what is to be changed.
 
+Model     messages call values by the arguments that hold them, not by options of the command line; the command line
+          gives its own words with each change (`as_options`)
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/scenarios.md
 """
@@ -11,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario.base import ScenarioFile
+from mobilenet.scenario.base import Change, ScenarioFile, in_python
 from mobilenet.scenario.opening import AnyScenario, class_for, load_scenario
+from mobilenet.scenario.yaml_reader import parse
 from mobilenet.scenario.yaml_writer import inline, to_yaml
 
 
@@ -22,33 +25,59 @@ def given_scenario(
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> AnyScenario:
     """What `run` is given, as a scenario."""
-    said = (
-        [f"{key}={inline(plain_values(value))}" for key, value in overrides.items()]
-        if isinstance(overrides, Mapping)
-        else overrides
-    )
-    changes = [*said, *([f"seed={seed}"] if seed is not None else [])]
+    changes: list[str] = [*_changes(overrides)]
+    if seed is not None:
+        changes.append(Change(f"seed={seed}", f"seed={seed}"))
     if isinstance(scenario, ScenarioFile):
         return scenario.changed(changes) if changes else scenario
     if isinstance(scenario, Mapping):
-        return class_for(scenario).from_text(to_yaml(plain_values(scenario)), changes)
+        root = parse(to_yaml(plain_values(scenario, "scenario")).encode("utf-8", "surrogatepass"), "scenario")
+        return class_for(scenario).from_nodes(root.placed("scenario"), changes, Path())
     if not isinstance(scenario, (str, Path)):
-        raise ScenarioError(f"a {type(scenario).__name__}, expected a file, a dictionary or a scenario")
+        raise ScenarioError(
+            f"scenario: got {_described(scenario)}, expected the name of a file, a dictionary or a Scenario"
+        )
     return load_scenario(Path(scenario), changes)
 
 
-def plain_values(value: Any) -> Any:
-    """The values as a file could hold them: numbers that are not numpy's, names of files as text."""
+def as_options(overrides: Sequence[str] | None, seed: int | None = None) -> list[str]:
+    """Changes from the command line, by the words of its options."""
+    found: list[str] = [Change(one, f"--set {one}") for one in overrides or ()]
+    return found if seed is None else [*found, Change(f"seed={seed}", f"--seed {seed}")]
+
+
+def _changes(overrides: Any) -> list[Change]:
+    if isinstance(overrides, Mapping):
+        named = {str(key): f"overrides[{str(key)!r}]" for key in overrides}
+        return [
+            Change(f"{key}={inline(plain_values(value, named[str(key)]))}", named[str(key)])
+            for key, value in overrides.items()
+        ]
+    expected = "a dictionary, as in {'hosts.count': 20}, or a list, as in ['hosts.count=20']"
+    if isinstance(overrides, str) or not isinstance(overrides, Sequence):
+        raise ScenarioError(f"overrides: got {_described(overrides)}, expected {expected}")
+    for place, one in enumerate(overrides):
+        if not isinstance(one, str):
+            raise ScenarioError(f"overrides[{place}]: got {_described(one)}, expected text, as in 'hosts.count=20'")
+    return in_python(overrides)
+
+
+def _described(value: Any) -> str:
+    return f"{repr(value)[:60]} ({type(value).__name__})"
+
+
+def plain_values(value: Any, where: str) -> Any:
+    """The values as a file could hold them: numbers that are not numpy's, names of files as text. `where`: how messages
+    call the value.
+    """
     if isinstance(value, Mapping):
-        return {str(key): plain_values(inside) for key, inside in value.items()}
+        return {str(key): plain_values(inside, f"{where}[{str(key)!r}]") for key, inside in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_values(inside) for inside in value]
+        return [plain_values(inside, f"{where}[{place}]") for place, inside in enumerate(value)]
     if isinstance(value, Path):
         return str(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
-        return plain_values(value.tolist())
+        return plain_values(value.tolist(), where)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise ScenarioError(
-        f"{str(value)[:60]!r} is a {type(value).__name__}, expected numbers, text, lists or dictionaries"
-    )
+    raise ScenarioError(f"{where}: got {_described(value)}, expected numbers, text, lists or dictionaries")

@@ -67,6 +67,10 @@ class Node:
             return cls([cls.of(inside, where) for inside in value], where)
         return cls(value, where)
 
+    def placed(self, where: str) -> Node:
+        """The same values, all from one place: for those that no file holds."""
+        return Node.of(self.plain(), where)
+
     def plain(self) -> Any:
         """Without the places; lists are tuples."""
         if isinstance(self.value, dict):

@@ -22,7 +22,13 @@ from mobilenet.simulation.plugin_classes import HOOKS
 CARRYING = {"on_receive": {"h": "s", "s": "h", "p": "p"}, "on_wired": {"s": "s"}, "on_message": {}}  # at -> from
 OTHERS = ("__init__", "spread", "accepts", "on_open", "on_taken", "on_closed")
 
-WORDS = {"__init__": "its start", "co_broadcast": "a broadcast of its application", "on_cell": "a change of cell"}
+WORDS = {
+    "__init__": "its start",
+    "co_broadcast": "a broadcast of its application",
+    "on_cell": "a change of cell",
+    "on_associated": "an association",
+    "on_disassociated": "the end of an association",
+}
 
 
 def moment(error: BaseException, now_ns: int, nodes: Iterable[Any], files: Sequence[Path]) -> str:

@@ -1,7 +1,8 @@
 """A mobile host: its protocol's upcalls become the run's events, and the world acts on its protocol.
 
 Model     present or not, up or crashed, in a cell or in none; a member once its protocol has joined. A crash takes away
-          everything but the stable store and what was recorded
+          everything but the stable store and what was recorded. A host that is up is associated with the station of
+          its cell, and remains so while it is down: a station does not notice a crash
 Units     integer nanoseconds, bytes
 Errors    TypeError where a protocol passes something other than a whole number or a MessageId
 Source    ours: docs/architecture.md
@@ -13,6 +14,7 @@ from typing import Any
 
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.transceiver import Transceiver
+from mobilenet.protocols.port import association_changes
 from mobilenet.simulation.nodes import Context, Node, name_of, whole
 
 
@@ -28,6 +30,7 @@ class HostNode(Node):
         self.member = False
         self.session: int | None = None  # of the last join or end of a handoff
         self.covered = False
+        self._associated: int | None = None  # the station that was last notified of an association
         self._handoff: int | None = None  # the session of the handoff in progress
         self._held: list[str] | None = None  # deliveries during a broadcast
         self._events = context.recording.events
@@ -93,6 +96,7 @@ class HostNode(Node):
             self._record("in_coverage", station=cell)
         self.covered = cell is not None
         if self.protocol is not None:
+            self._associate(cell)
             self.protocol.on_cell(cell)
             self.sample()
 
@@ -100,6 +104,7 @@ class HostNode(Node):
         """Power on, at the first time or after a crash: a new protocol object on the stable store."""
         self.transceiver.up = True
         self.protocol = self._context.new_host(self)
+        self._associate(self.cell)
         if self.cell is not None:
             self.protocol.on_cell(self.cell)
 
@@ -113,6 +118,21 @@ class HostNode(Node):
         self.halt()
         self._context.medium.drop_out(self.transceiver)
         self.protocol = None
+
+    def vanish(self) -> None:
+        """Be gone for good."""
+        self.end()
+        self._associate(None)
+
+    def _associate(self, cell: int | None) -> None:
+        """Notify the stations whose protocols are to know it."""
+        stations = self._context.associating
+        if not stations:
+            return
+        before, self._associated = self._associated, cell
+        for station, hook in association_changes(before, cell):
+            if station in stations:
+                stations[station].note_association(self.me, hook)
 
     def _lose_volatile(self) -> None:
         """Buffers that do not survive are empty from now on, and are seen to be."""

@@ -173,7 +173,7 @@ class Lifecycle:
 
     def _vanish(self, node: HostNode) -> None:
         self._gone.add(node.me)
-        node.end()
+        node.vanish()
         self._movement.disappear(node.me)
 
     def _fail(self, outage: Outage) -> None:

@@ -182,7 +182,7 @@ class Simulation:
             station.use_channels(RadioChannels(self._context, station, tcp), wired)
         else:
             wired = self.backbone.port(number, station.on_wired)
-        station.protocol = self._protocol.station(station, wired, self._parameters, self.wires.stations)
+        station.boot(self._protocol.station(station, wired, self._parameters, self.wires.stations))
         return station
 
     def _new_host_node(self, number: int) -> HostNode:

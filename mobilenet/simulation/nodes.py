@@ -22,7 +22,7 @@ from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.transceiver import Transceiver
-from mobilenet.protocols.port import MessageId
+from mobilenet.protocols.port import ASSOCIATION, MessageId
 from mobilenet.rundir.recorder import Recording
 
 
@@ -45,7 +45,8 @@ def name_of(message: Any) -> str:
 class Context:
     """What a node needs of the run that it lives in. It is complete when the run begins, and only hosts are added.
 
-    stations, hosts: the transceivers of all, by number; new_host(node): the host's protocol, built on what survived
+    stations, hosts: the transceivers of all, by number; new_host(node): the host's protocol, built on what survived;
+    associating: the stations whose protocol is to know which hosts are associated with them, by number
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Context:
         self.new_host = new_host
         self.stations: list[Transceiver] = []
         self.hosts: list[Transceiver] = []
+        self.associating: dict[int, Any] = {}
 
     def station(self, number: int) -> Transceiver:
         if not 0 <= number < len(self.stations):
@@ -275,6 +277,19 @@ class StationNode(Node):
         now = self._calendar.now
         silent_s = (now - self._heard.get(host, 0)) / SECOND
         self._context.recording.events.add(now, self.name, "expire", detail={"host": f"h{host}", "silent_s": silent_s})
+
+    def boot(self, protocol: Any) -> None:
+        """Run this protocol from now on."""
+        self.protocol = protocol
+        if any(getattr(protocol, hook, None) is not None for hook in ASSOCIATION):
+            self._context.associating[self.me] = self
+
+    def note_association(self, host: int, hook: str) -> None:
+        """Call the hook of this name for a host, if the protocol has it."""
+        called = getattr(self.protocol, hook, None)
+        if called is not None:
+            called(host)
+            self.sample()
 
     def on_wired(self, source: int, message: Any) -> None:
         self.protocol.on_wired(source, message)

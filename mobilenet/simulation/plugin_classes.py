@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.base import BaseHost, BaseStation
 from mobilenet.protocols.declaration import Declaration
+from mobilenet.protocols.port import ASSOCIATION
 
 Hooks = Mapping[str, tuple[str, ...]]  # name -> what it is called with
 
@@ -33,6 +34,7 @@ OF_HOSTS: Hooks = {
     "on_recover": (),
 }
 OF_STATIONS: Hooks = {"serves": ("host",)}
+OF_STATIONS_IF_THERE: Hooks = dict.fromkeys(ASSOCIATION, ("host",))
 ON_WIRES: Hooks = {"on_wired": ("source", "message")}
 OF_PROCESSES: Hooks = {
     "broadcast": ("body",),
@@ -40,7 +42,7 @@ OF_PROCESSES: Hooks = {
     "on_crash": ("process",),
     "on_up": ("process",),
 }
-HOOKS = frozenset({*OF_BOTH, *ON_THE_RADIO, *OF_HOSTS, *OF_STATIONS, *ON_WIRES, *OF_PROCESSES})
+HOOKS = frozenset({*OF_BOTH, *ON_THE_RADIO, *OF_HOSTS, *OF_STATIONS, *OF_STATIONS_IF_THERE, *ON_WIRES, *OF_PROCESSES})
 TO_BE_WRITTEN = {  # in derived classes: those of the base raise NotImplementedError
     "spread": (BaseHost.spread,),
     "on_receive": (BaseHost.on_receive, BaseStation.on_receive),
@@ -69,6 +71,10 @@ def require_protocol(found: type[Declaration], reference: str) -> None:
                 del needed["on_receive"]
         if issubclass(party, BaseHost) and party.co_broadcast is BaseHost.co_broadcast:
             needed["spread"] = ("message", "body")
+        if role == "station":
+            needed |= {
+                hook: taken for hook, taken in OF_STATIONS_IF_THERE.items() if getattr(party, hook, None) is not None
+            }
         _require_hooks(party, needed, reference)
         _require_buffers(party, reference)
     measured = {name for party in (found.host, found.station) for name in getattr(party, "BUFFERS", ())}

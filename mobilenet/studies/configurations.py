@@ -180,7 +180,7 @@ def _try(
     except ScenarioError as error:
         message = str(error).splitlines()[0]
         for factor, level in (what or {}).items():
-            if any(message.startswith(f"--set {override}:") for override in _overrides(study, factor, level)):
+            if any(message.startswith(f"{override}:") for override in _overrides(study, factor, level)):
                 reason = message.split(": ", 1)[1]
                 raise study.problem(("factors", factor), f"level {inline(level)[:60]}: {reason}") from None
         with_levels = f" (with {', '.join(f'{f}={shown_level(v)[:60]}' for f, v in what.items())})" if what else ""

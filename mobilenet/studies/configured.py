@@ -23,7 +23,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.yaml_reader import parse
 from mobilenet.simulation.plugins import with_declared
-from mobilenet.studies import StudyError
+from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.configurations import shown_level
 from mobilenet.studies.declaration import KEPT
 
@@ -49,7 +49,7 @@ def _read(file: Path, written_ns: int) -> AnyScenario:
 
 def another_study(place: Path, differences: list[str]) -> StudyError:
     shown = "; ".join(differences[:MOST_DIFFERENCES]) + ("; ..." if len(differences) > MOST_DIFFERENCES else "")
-    return StudyError(f"{place}: belongs to another study: {shown}; name another directory with --out")
+    return OutError(f"{place}: belongs to another study: {shown}")
 
 
 class _Damaged(StudyError):
@@ -100,7 +100,7 @@ def _difference(target: Path, fresh: Path) -> StudyError | None:
         before, after = load_scenario(target / "scenario.yaml"), load_scenario(fresh / "scenario.yaml")
     except ScenarioError as error:
         what = " ".join(str(error).split())
-        return StudyError(f"{what}; the study is damaged: name another directory with --out")
+        return OutError(f"{what}; the study is damaged")
     differences = [
         f"{key} of the scenario was {shown_level(a)}, and is now {shown_level(b)}" for key, a, b in apart(before, after)
     ]

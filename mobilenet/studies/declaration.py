@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Discriminator, Field, PrivateAttr, Tag, Val
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.quoting import quoted
 from mobilenet.scenario import AnyScenario, load_scenario
-from mobilenet.scenario.base import read
+from mobilenet.scenario.base import Change, read
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.opening import class_for
 from mobilenet.scenario.yaml_reader import Node, parse, parse_value
@@ -232,10 +232,11 @@ class Study(Parameters):
 
     def scenario_with(self, overrides: Sequence[str] = ()) -> AnyScenario:
         """The scenario, changed; each override is `a.b=value`. Raises ScenarioError."""
+        changes = [Change(override, override) for override in overrides]  # of the study's file, which has no options
         if self._given is None:
-            return load_scenario(self.scenario_path, overrides)
-        kind = class_for(parse(self._given.encode(), "scenario").value)
-        return kind.from_text(self._given, overrides, self._folder)
+            return load_scenario(self.scenario_path, changes)
+        root = parse(self._given.encode(), "scenario").placed("scenario")
+        return class_for(root.value).from_nodes(root, changes, self._folder)
 
     @property
     def is_kept(self) -> bool:
@@ -281,7 +282,7 @@ class Study(Parameters):
         given = to_yaml(scenario) if isinstance(scenario, dict) else None
         if given is not None:
             values = values | {"scenario": "scenario.yaml"}
-        study = cls._checked(parse(to_yaml(values).encode(), "study"))
+        study = cls._checked(parse(to_yaml(values).encode(), "study").placed("study"))
         study._folder, study._given = folder, given
         return study
 

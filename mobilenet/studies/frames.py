@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.scenario.given import plain_values
-from mobilenet.studies import StudyError
+from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.spark import local_master
@@ -111,8 +111,10 @@ def study(
     """
     if workers is not None and master is not None:
         raise StudyError("workers sets the number of cores on this machine; with master, the master decides")
-    declared = Study.of(plain_values(what), Path()) if isinstance(what, Mapping) else Path(what)
-    result = run_study(
-        declared, None if out is None else Path(out), master or local_master(workers), progress, allow_code=allow_code
-    )
+    declared = Study.of(plain_values(what, "study"), Path()) if isinstance(what, Mapping) else Path(what)
+    place = None if out is None else Path(out)
+    try:
+        result = run_study(declared, place, master or local_master(workers), progress, allow_code=allow_code)
+    except OutError as error:
+        raise StudyError(f"{error.what}; give another directory as out") from None
     return StudyFrames(result.store.path)

@@ -30,7 +30,7 @@ from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.rundir.soundness import derived_fault
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario
-from mobilenet.studies import StudyError
+from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.configurations import (
     Configuration,
     PlannedRun,
@@ -144,7 +144,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     elif path.exists() and (
         not path.is_dir() or any(child for child in path.iterdir() if child.name != "configurations")
     ):
-        raise StudyError(f"{path}: exists and is not a study; name another directory with --out")
+        raise OutError(f"{path}: exists and is not a study")
     store = Store(path, study, found)
     try:
         for configuration in found:

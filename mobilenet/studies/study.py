@@ -81,7 +81,7 @@ def run_study(
         file, study = study, Study.load(study)
         out = out if out is not None else default_directory(study, file)
     if out is None:
-        raise StudyError("a study that is not read from a file needs the directory out")
+        raise StudyError("out: missing; a study that is given as a dictionary needs a directory")
     require_master(master)
     _require_metrics(study)
     store = create(study, out, allow_code, say)

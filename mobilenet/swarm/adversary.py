@@ -23,6 +23,7 @@ from mobilenet.engine.timer import Timer
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.mobile_causal.context import State
 from mobilenet.protocols.mobile_causal.messages import App
+from mobilenet.protocols.port import association_changes
 from mobilenet.rundir.recorder import Recording
 from mobilenet.swarm.effects import HostEffects, StationEffects
 from mobilenet.swarm.tally import Tally
@@ -87,6 +88,7 @@ class Adversary:
         self.stations: list[Any] = [self._new_station(s, seed, count) for s in range(count)]
         self.stable: list[Any] = [roles.stable() for _ in range(hosts)]
         self.cells: list[int | None] = [None] * hosts
+        self._associated: list[int | None] = [None] * hosts  # the station that was last notified of each
         self._heard: dict[tuple[int, int], int] = {}  # station, host -> when its last packet arrived there
         self._effects = [HostEffects(self, h) for h in range(hosts)]
         self._ports = [self._new_port(h) for h in range(hosts)]
@@ -133,7 +135,15 @@ class Adversary:
         if before is None or cell is None:
             self.events.add(self.kernel.now, f"h{h}", "out_of_coverage" if cell is None else "in_coverage")
         if (host := self.hosts[h]) is not None:
+            self._associate(h, cell)
             host.on_cell(cell)
+
+    def _associate(self, h: int, cell: int | None) -> None:
+        """Notify the stations, as a run does: see simulation/hosts.py."""
+        before, self._associated[h] = self._associated[h], cell
+        for s, hook in association_changes(before, cell):
+            if (called := getattr(self.stations[s], hook, None)) is not None:
+                called(h)
 
     def crash(self, h: int) -> None:
         if self.hosts[h] is not None:
@@ -147,6 +157,7 @@ class Adversary:
         self.events.add(self.kernel.now, f"h{h}", "recover")
         self._ports[h] = self._new_port(h)
         host = self.hosts[h] = self._new_host(h)
+        self._associate(h, self.cells[h])
         if self.cells[h] is not None:
             host.on_cell(self.cells[h])
         host.on_recover()

@@ -87,7 +87,7 @@ def test_overrides_and_a_scenario_as_dictionaries(tmp_path: Path) -> None:
     assert mobilenet.run(ring, out=tmp_path / "ring").metrics["deliveries"] == 64
     for wrong, complaint in (
         ({"wireless.los": 0.3}, "did you mean 'loss'"),
-        ({"wireless": {"loss": object()}}, "is a object, expected numbers, text"),
+        ({"wireless": {"loss": object()}}, "\\(object\\), expected numbers, text"),
         ({"wireless.loss": float("nan")}, "loss"),
     ):
         with pytest.raises(mobilenet.ScenarioError, match=complaint):

@@ -51,7 +51,7 @@ def test_force_replaces_a_run_and_nothing_else(mine: Path, tmp_path: Path) -> No
     (tmp_path / "file").write_text("mine")
     before = everything_below(tmp_path)
     for name in ("link", "papers", "file"):
-        assert "--force replaces only run directories" in one_line(mobilenet(*words, name, place=tmp_path), 2)
+        assert "only run directories can be replaced" in one_line(mobilenet(*words, name, place=tmp_path), 2)
     failed = mobilenet(*words, "it", "--set", "hosts.count=-1", place=tmp_path)
     assert failed.returncode == 2 and everything_below(tmp_path) == before
 

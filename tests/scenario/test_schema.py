@@ -39,7 +39,7 @@ def refusal(text: str = TEXT, *overrides: str) -> str:
     with pytest.raises(ScenarioError) as caught:
         Scenario.from_text(text, overrides, name="a.yaml")
     for line in str(caught.value).splitlines():
-        assert re.match(r"(a\.yaml:\d+|--set .*): .", line), line
+        assert re.match(r"(a\.yaml:\d+|overrides: .*): .", line), line
         assert "pydantic" not in line and "Input should" not in line, line
     return str(caught.value)
 
@@ -192,7 +192,7 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
     override = f"wireless.{key}={a_value(key)}"
     assert (
         refusal(text[other], override)
-        == f"--set {override}: wireless.{key}: has no meaning with mac: {other}; leave it out"
+        == f"overrides: {override}: wireless.{key}: has no meaning with mac: {other}; leave it out"
     )
     Scenario.from_text(text[mac], [override])
 
@@ -213,22 +213,23 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
         (
             TEXT,
             ["wireless={mac: acking, eifs: true}"],
-            "--set wireless={mac: acking, eifs: true}: wireless.eifs: has no meaning with mac: acking; leave it out",
+            "overrides: wireless={mac: acking, eifs: true}: wireless.eifs: has no meaning with mac: acking; leave it"
+            " out",
         ),
         (
             TEXT,
             ["wireless.mac=csma"],
-            "--set wireless.mac=csma: wireless.mac: unknown value csma, expected one of: dcf, acking",
+            "overrides: wireless.mac=csma: wireless.mac: unknown value csma, expected one of: dcf, acking",
         ),
         (
             ACKING,
             ["wireless.bitrate_mbps=0"],
-            "--set wireless.bitrate_mbps=0: wireless.bitrate_mbps: should be at least 0.01, got 0",
+            "overrides: wireless.bitrate_mbps=0: wireless.bitrate_mbps: should be at least 0.01, got 0",
         ),
         (
             ACKING,
             ["wireless.link_ack_timeout_ms=0"],
-            "--set wireless.link_ack_timeout_ms=0: wireless.link_ack_timeout_ms: should be more than 0, got 0",
+            "overrides: wireless.link_ack_timeout_ms=0: wireless.link_ack_timeout_ms: should be more than 0, got 0",
         ),
     ],
 )
@@ -257,7 +258,7 @@ def test_the_effective_scenario_names_the_keys_of_its_mac_alone(text: str, mac: 
 
 
 def test_an_error_in_an_override_names_the_option() -> None:
-    assert refusal(TEXT, "wireless.range_m=-3").startswith("--set wireless.range_m=-3: wireless.range_m: ")
+    assert refusal(TEXT, "wireless.range_m=-3").startswith("overrides: wireless.range_m=-3: wireless.range_m: ")
 
 
 def test_each_problem_has_its_line() -> None:

@@ -96,10 +96,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         (
             "wireless.loss: 0.1",
             "wireless.lost: 0.1",
-            (
-                "study.yaml:6: set.wireless.lost: --set wireless.lost=0.1: wireless.lost: unknown key, did you mean"
-                " 'loss'?"
-            ),
+            ("study.yaml:6: set.wireless.lost: wireless.lost=0.1: wireless.lost: unknown key, did you mean 'loss'?"),
         ),
         ("wireless.loss: 0.1", "hosts.count: 7", "set: hosts.count is also a factor"),
         ("min: 3", "min: 1", "replications.min: should be at least 2, got 1"),
@@ -151,7 +148,7 @@ def test_the_scenario_may_be_a_dictionary(tmp_path: Path) -> None:
     assert len(configurations(Study.load(tmp_path / "out" / "study.yaml"))) == 2
     with pytest.raises(StudyError, match="duration_s of the scenario was"):
         create(Study.of({"scenario": scenario | {"duration_s": 7}, "factors": levels}, tmp_path), tmp_path / "out")
-    with pytest.raises(ScenarioError, match=r"scenario:.*: hots"):
+    with pytest.raises(ScenarioError, match=r"scenario: hots"):
         configurations(Study.of({"scenario": scenario | {"hots": 7}}, tmp_path))
 
 

@@ -11,6 +11,7 @@ from mobilenet.viz.map import draw
 
 import mobilenet
 from tests.browser import NAMES, Page, chromium, required
+from tests.conftest import SCENARIOS
 from tests.viz.synthetic import write_run
 from tests.viz.test_map_page import hostile, on_earth
 
@@ -151,6 +152,22 @@ def test_no_reason_is_given_that_the_events_do_not_show(browser: Page, page: Pat
     assert count
     browser.until(f"{CARD}.innerText.includes('reason not known')")
     assert "arrived" not in browser.evaluate(f"{CARD}.innerText")
+
+
+def test_without_causal_order_no_host_lacks_a_predecessor(browser: Page, tmp_path: Path) -> None:
+    """In gossip a frame was lost, or is still to come: no message waits for another one."""
+    scenario = SCENARIOS / "own_protocol" / "gossip.yaml"
+    run = mobilenet.run(scenario, out=tmp_path / "run", overrides={"duration_s": 15}, allow_code=True)
+    draw(run.path, tmp_path / "map.html")
+    shown(browser, tmp_path / "map.html")
+    assert browser.evaluate(
+        "(() => { const run = Mobilenet.app.run, msg = run.messages; for (let m = msg.count >> 1; m < msg.count; m++) {"
+        " const t = msg.time[m] + 0.02, { lack } = run.progress(m, t); if (lack.length) { Mobilenet.app.select({kind:"
+        " 'message', id: m}); Mobilenet.app.clock.seek(t); return lack.length; } } return 0; })()"
+    )
+    browser.until(f"{CARD}.innerText.includes('reason not known')")
+    text = browser.evaluate(f"{CARD}.innerText")
+    assert "does not promise causal order" in text and "lacks" not in text and "to follow" not in text.lower()
 
 
 def test_layers_toggle(browser: Page, page: Path) -> None:

@@ -44,7 +44,7 @@ def shown_factor(tables: StudyTables, wanted: str | None = None) -> str | None:
     if wanted is not None:
         matching = [factor for factor in tables.factors if wanted in (factor, factor.rpartition(".")[2])]
         if len(matching) != 1:
-            raise StudyError(f"--x {wanted}: expected a factor of the study: {', '.join(tables.factors) or 'none'}")
+            raise StudyError(f"x {wanted}: expected a factor of the study: {', '.join(tables.factors) or 'none'}")
         return matching[0]
     varied = [factor for factor, count in counts.items() if 2 <= count <= MOST_LEVELS]
     return max(varied, key=lambda factor: (is_numeric(tables, factor), counts[factor]), default=None)
@@ -57,7 +57,7 @@ def metrics_of_interest(tables: StudyTables, wanted: Sequence[str] = ()) -> list
         if metric not in measured:
             close = get_close_matches(metric, measured, 1)
             hint = f", did you mean {close[0]!r}?" if close else f"; the metrics are: {', '.join(measured)}"
-            raise StudyError(f"--metric {metric}: not measured in this study{hint}")
+            raise StudyError(f"metric {metric}: not measured in this study{hint}")
     if wanted:
         return list(dict.fromkeys(wanted))
     compared = [finding["metric"] for finding in tables.comparison["findings"]] if tables.comparison else []

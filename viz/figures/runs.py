@@ -10,7 +10,8 @@ Source    buffers, messages and delays after Figures 6 to 8 of Wilhelm, Arantes,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from mobilenet.clock import SECOND
 from mobilenet.metrics.deliveries import delays_in
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import counted
-from mobilenet.rundir.reader import read_frame
+from mobilenet.rundir.reader import RunError, read_frame
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 
 from ..files import make_folder
@@ -53,27 +54,50 @@ SHORTEST = 1e-4  # that a logarithmic axis shows
 
 def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Drawn]:
     """Draw what there is into `folder`; the files of the first suffix, in the order of reading."""
-    manifest = manifest_of(directory)
+    record = _record(directory)
+    make_folder(folder)
+    drawn = []
+    for name, _, wanted, _ in FIGURES:
+        if wanted(record):
+            with _drawn(record, name, look) as (figure, title, note):
+                drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
+    return drawn
+
+
+def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> Any:
+    """Return one of them as a matplotlib figure; by default the first that the run has something for."""
+    record = _record(directory)
+    there = [figure for figure, _, wanted, _ in FIGURES if wanted(record)]
+    if not there:
+        raise RunError(f"{directory}: has nothing to draw")
+    if name is not None and name not in there:
+        raise RunError(f"figure {name!r}: this run does not have it; expected one of {', '.join(there)}")
+    with _drawn(record, name or there[0], look) as (figure, _, _):
+        return figure
+
+
+def _record(directory: Path) -> Record:
     events, samples, positions = (read_frame(directory, name) for name in ("events", "samples", "positions"))
-    record = Record(directory.resolve().name, manifest, events, samples, positions)
+    record = Record(directory.resolve().name, manifest_of(directory), events, samples, positions)
     if not record.of_processes:
         record.frames, record.is_sinr = read_frames(directory), by_power(directory)
         record.buildings = buildings_of(directory)
-    make_folder(folder)
-    drawn = []
-    for name, title, wanted, draw in FIGURES:
-        if not wanted(record):
-            continue
-        if name == "pending" and not _is_causal(manifest):
-            title = "What waits for earlier messages"
-        with page(*look.size(*((8, 4.3) if look.captions else (6, 3.7)))) as (figure, axes):
-            note = f"n = 1 run. {draw(axes, record)}"
-            if look.titles:
-                axes.set_title(title)
-            if look.captions:
-                caption(figure, f"{record.name}, seed {manifest['seed']}, {note}")
-            drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
-    return drawn
+    return record
+
+
+@contextmanager
+def _drawn(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, str]]:
+    """The figure with this name, its title and its note."""
+    title, draw = next((title, draw) for figure, title, _, draw in FIGURES if figure == name)
+    if name == "pending" and not _is_causal(record.manifest):
+        title = "What waits for earlier messages"
+    with page(*look.size(*((8, 4.3) if look.captions else (6, 3.7)))) as (figure, axes):
+        note = f"n = 1 run. {draw(axes, record)}"
+        if look.titles:
+            axes.set_title(title)
+        if look.captions:
+            caption(figure, f"{record.name}, seed {record.manifest['seed']}, {note}")
+        yield figure, title, note
 
 
 def _stations(record: Record) -> list[str]:

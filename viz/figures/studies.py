@@ -9,13 +9,15 @@ Source    ours: docs/guide/pictures.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from mobilenet.metrics.buffers import BUFFERS
+from mobilenet.studies import StudyError
 
 from .. import comparison
 from ..files import make_folder
@@ -68,13 +70,28 @@ def study_figures(
     return drawn
 
 
+def study_figure(study: Path, metrics: Sequence[str] = (), x: str | None = None, look: Look = LOOK) -> Any:
+    """Return the means at the levels of a factor as a matplotlib figure; `metrics`, `x`: as for study_figures."""
+    tables = study_tables(study)
+    factor, shown = shown_factor(tables, x), metrics_of_interest(tables, metrics)
+    if factor is None or not shown:
+        raise StudyError(f"{study}: nothing to draw; expected a factor with at least two levels, and a metric")
+    with _drawn_means(tables, factor, shown, look) as (figure, note):
+        _entitle(figure, tables, f"Means over {factor}", note, look)
+        return figure
+
+
 def _finish(figure: Any, tables: StudyTables, title: str, note: str, place: tuple[Path, str], look: Look) -> Drawn:
     """Set title and caption where they belong into the figure, and save it."""
+    _entitle(figure, tables, title, note, look)
+    return Drawn(title, save_all(figure, *place, look.suffixes), note)
+
+
+def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look) -> None:
     if look.titles:
         figure.suptitle(plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
     if look.captions:
         caption(figure, f"{tables.name}. {note}")
-    return Drawn(title, save_all(figure, *place, look.suffixes), note)
 
 
 def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[Drawn]:
@@ -83,6 +100,14 @@ def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]
     is_asked = bool(metrics) or x is not None or tables.comparison is None
     if factor is None or not shown or not (is_asked or is_numeric(tables, factor)):
         return []
+    with _drawn_means(tables, factor, shown, look) as (figure, note):
+        name = "curve" if is_numeric(tables, factor) else "means"
+        return [_finish(figure, tables, f"Means over {factor}", note, (folder, name), look)]
+
+
+@contextmanager
+def _drawn_means(tables: StudyTables, factor: str, shown: list[str], look: Look) -> Iterator[tuple[Any, str]]:
+    """The figure with a panel for each of these metrics, and its note."""
     rows, columns, width, height = look.panels(len(shown), 4.6 if len(shown) > 1 else 6, 3.0)
     with page(width, height + 0.3, rows, columns, squeeze=False) as (figure, grid):
         panels = grid.flat
@@ -91,9 +116,7 @@ def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]
             axes.set_axis_off()
         if len(tables.factors) > 1:
             legend_below(grid[-1][0], 2)
-        name = "curve" if is_numeric(tables, factor) else "means"
-        note = means_note(tables, shown, max(lines))
-        return [_finish(figure, tables, f"Means over {factor}", note, (folder, name), look)]
+        yield figure, means_note(tables, shown, max(lines))
 
 
 def _buffers_shown(table: pd.DataFrame) -> list[tuple[str, str, str]]:

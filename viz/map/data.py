@@ -26,7 +26,7 @@ from mobilenet.rundir.schema import BUFFERS, buffers_of
 
 from ..style import station_colour
 from .handoffs import events, handoffs
-from .messages import DELIVERIES, messages
+from .messages import DELIVERIES, is_causal, messages
 from .pack import narrow, packed
 from .places import places
 from .radio import radio
@@ -88,6 +88,7 @@ def _about(run: Record) -> dict[str, Any]:
     checks = verdict.get("checks")
     row = _beside(run, "metrics.json")
     return {
+        "is_causal": is_causal(run),
         "name": called(run.folder, run.scenario), "description": shown(run.scenario.get("description") or ""),
         "protocol": shown(m.get("protocol", "")), "version": shown(m.get("mobilenet_version", "")),
         "fingerprint": shown(m.get("fingerprint", ""))[:12], **{k: v if _number(v) is not None or isinstance(v,

@@ -3,6 +3,7 @@
 Model     happened-before, only from the events: the immediate predecessors of a message are its sender's frontier
           when it broadcast, that is what it had broadcast or delivered and what nothing else in there follows from. A
           host that delivers m has all of m's predecessors (causal order), so they leave its frontier when m enters.
+          Without the promise of causal order no message has to follow another one, and none has predecessors.
           Where a run has more than DELIVERIES deliveries, the page holds those of a sample: every k-th message, and the
           immediate predecessors of these, so that it can show what each k-th one waits for
 Units     nanoseconds; delays in seconds (float32: seven digits)
@@ -21,6 +22,7 @@ from .pack import narrow, packed
 from .record import Ints, Record
 
 DELIVERIES = 1_000_000  # in one page
+NOTHING: frozenset[int] = frozenset()
 
 
 def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
@@ -29,7 +31,11 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
     broadcast_of = np.full(len(run.message.words), -1, dtype=np.int64)  # message -> row of its broadcast
     broadcast_of[run.message.codes[sent][::-1]] = sent[::-1]
     delivered = delivered[broadcast_of[run.message.codes[delivered]] >= 0]
-    before = _predecessors(run, sent, delivered)
+    before = (
+        _predecessors(run, sent, delivered)
+        if is_causal(run)
+        else dict.fromkeys(run.message.codes[sent].tolist(), NOTHING)
+    )
     all_ids = run.message.codes[sent]
     count = np.bincount(run.message.codes[delivered], minlength=len(run.message.words))
     kept, every = _sample(all_ids, before, count, most)
@@ -52,6 +58,12 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
         "ends": narrow(np.searchsorted(index, np.arange(len(kept)), side="right")),
         "to": narrow(hosts[own]), "delay_s": packed((run.time_ns[own] - run.time_ns[rows][index]) / 1e9, "f32"),
     }  # fmt: skip
+
+
+def is_causal(run: Record) -> bool:
+    """Whether a message has to follow others: only then may a host wait for them."""
+    promises = run.manifest.get("promises")
+    return isinstance(promises, dict) and promises.get("broadcast") == "causal"
 
 
 def _rows(run: Record) -> tuple[Ints, Ints]:

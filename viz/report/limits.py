@@ -15,7 +15,10 @@ MOBILE = (  # after those of the radio
         "802.11 DCF without RTS/CTS; broadcast frames are not acknowledged. Rates, queue and retries are those of the"
         " scenario, which is above."
     ),
-    "Stations never fail, and the links between them lose nothing; a crashed host comes back with its stable store.",
+    (
+        "Stations do not fail and the links between them lose nothing, except by interventions; a crashed host comes"
+        " back with its stable store."
+    ),
     (
         "Hosts move as the scenario's model or tracks define, at constant speed between two points, and do not avoid"
         " each other."

@@ -101,9 +101,12 @@ def _handoff(events: pd.DataFrame, argument: str, host: str | None) -> Place:
     if host is not None:
         found = found[found.node == host].reset_index(drop=True)
     row = found.iloc[_numbered(events, found, argument, "handoff", host)]
-    cause = {"cell": "a new cell", "recovery": "recovery from a crash"}.get(row.cause, row.cause)
+    cause = "cause not recorded"
+    if isinstance(row.cause, str):
+        known = {"cell": "a new cell", "recovery": "recovery from a crash"}
+        cause = f"because of {known.get(row.cause, row.cause)}"
     duration_ms = (row.end_ns - row.begin_ns) / 1e6
-    title = f"{row.node}: session {int(row.session)} at {row.station}, because of {cause}; {duration_ms:.1f} ms"
+    title = f"{row.node}: session {int(row.session)} at {row.station}, {cause}; {duration_ms:.1f} ms"
     return int(row.begin_ns), int(row.end_ns), row.node, title
 
 

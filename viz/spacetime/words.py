@@ -29,9 +29,9 @@ OUTCOMES = {
     "preamble_missed": "its preamble was too weak against noise and other frames there",
     "bit_errors": "noise by itself was too strong for its rate there",
     "half_duplex": "the receiver was sending",
-    "receiver_down": "the receiver was down",
-    "random": "the scenario's random loss",
-    "out_of_range": "the receiver was too far away",
+    "receiver_down": "the receiver was down, or its radio was off",
+    "random": "random loss",
+    "out_of_range": "the receiver was too far away or not there, or the sender's radio was off",
     "link_cut": "the link had been cut by hand",
 }
 

@@ -131,8 +131,8 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       sampled(),
       note(
         "The band is the handoff, a line is a delivery, the brown bar the interruption: from the " +
-          "last delivery before to the first one after. Recovered messages are those that the new station " +
-          "fetched for the host from others; what it had itself is not counted. Skipped ones the host had already.",
+          "last delivery before to the first one after. Recovered messages (sent again) and skipped ones (the host " +
+          "had them already) are counted by the protocol. Why a handoff takes its time is not known.",
       ),
     );
     const actions = [action("Watch it slowly", () => watch(i)), action("Next handoff", () => app.jump(1, "handoff"))];
@@ -145,7 +145,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
           : done && t >= hand.end[i]
             ? "Done: served by " + to + "."
             : done
-              ? "Now: opens a session with " + to + ", and learns what it has missed."
+              ? "Now: its session with " + to + " is not confirmed yet."
               : outcome(i) + ".";
       ticks.update(t);
       if (since) since.update(t);
@@ -157,8 +157,8 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
   const MEANING = {
     crash: "The host fails: it neither receives nor sends until it recovers. Its stable storage survives.",
     recover: "The host is up again.",
-    out_of_coverage: "No station serves the host's place any more.",
-    in_coverage: "A station serves the host's place again.",
+    out_of_coverage: "The host is in no cell any more.",
+    in_coverage: "The host is in a cell again.",
     gap: "The host has missed messages for good. It remains a member.",
     expire: "A station gives the host up after a silence.",
     refused: "The application asked for a broadcast, and the host did not accept it.",

@@ -3,6 +3,7 @@
 Mobilenet.messageCard = (app, m) => {
   const { run, clock } = app,
     msg = run.messages,
+    isCausal = run.about.is_causal,
     { el, row, link, action, heading, note, counted, duration } = app.parts;
   const open = (p) => app.select({ kind: "message", id: p });
   const reached = app.cards.live("Delivered"),
@@ -26,18 +27,21 @@ Mobilenet.messageCard = (app, m) => {
     lack,
     haveHead,
     have,
-    heading("Has to follow"),
+    isCausal ? heading("Has to follow") : null,
     predecessors.length
       ? before
-      : note(msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),
-    msg.before_unknown[m] < 0
+      : note(!isCausal || msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),
+    isCausal && msg.before_unknown[m] < 0
       ? note("what it follows is worked out when this page is loaded again")
       : msg.before_unknown[m]
         ? note(counted(msg.before_unknown[m], "message") + " outside the sample")
         : null,
     note(
-      "Causal order: a host may deliver this message only after those it follows. On the map a full " +
-        "ring marks hosts that have it, a broken red ring those that do not; the square is its sender.",
+      (isCausal
+        ? "Causal order: a host may deliver this message only after those it follows. "
+        : "This run does not promise causal order, so what a host waits for is not known. ") +
+        "On the map a full ring marks hosts that have it, a broken red ring those that do not; the square is " +
+        "its sender.",
     ),
   );
   const placeOf = (h, t) => {

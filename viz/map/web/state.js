@@ -68,7 +68,7 @@ Mobilenet.addStates = (run) => {
       s = run.stationAt(h, t);
     if (!run.place(h, t)) return "not here";
     if (f & DOWN) return "down";
-    if (!(f & COVERED)) return "out of reach of every station";
+    if (!(f & COVERED)) return "in no cell";
     if (f & HANDING) return "opening a session with " + run.stationLabel(s);
     if (!(f & MEMBER)) return "no member; nearest station " + run.stationLabel(s);
     return "served by " + run.stationLabel(s);

@@ -1,0 +1,69 @@
+"""docs/guide/port.md has every call of the port, as its docstrings have it, and no other."""
+
+from __future__ import annotations
+
+import ast
+
+from mobilenet.controlled.node import midpoint
+from mobilenet.controlled.port import Clock, ControlledHostPort, ControlledPort, Effects
+from mobilenet.protocols.port import ASSOCIATION
+from mobilenet.simulation.hosts import HostNode
+from mobilenet.simulation.nodes import StationNode
+from mobilenet.simulation.plugin_classes import (
+    OF_BOTH,
+    OF_HOSTS,
+    OF_STATIONS,
+    OF_STATIONS_IF_THERE,
+    ON_THE_RADIO,
+    ON_WIRES,
+)
+from tests.write_port_page import CLASSES, NOT_FOR_PLUG_INS, PAGE, rows, shown, written
+
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def calls(name: str) -> dict[str, tuple[str, ...]]:
+    """The methods of a class, and what each takes."""
+    methods = [node for node in CLASSES[name].body if isinstance(node, ast.FunctionDef)]
+    return {node.name: tuple(a.arg for a in node.args.args[1:]) for node in methods}
+
+
+def test_the_page_is_as_the_docstrings_have_it() -> None:
+    assert written(TEXT) == TEXT, "python -m tests.write_port_page"
+
+
+def test_the_page_shows_every_class() -> None:
+    assert sorted(shown(TEXT)) == sorted(set(CLASSES) - NOT_FOR_PLUG_INS)
+
+
+def test_every_call_is_described() -> None:
+    found = [(name, what, words) for name in shown(TEXT) for what, words in rows(name)]
+    assert [(name, what) for name, what, words in found if not words.endswith(".")] == []
+
+
+def test_a_new_call_would_be_missed() -> None:
+    """The comparison can fail: a row that is not in the docstrings, and one that is missing."""
+    row = next(line for line in TEXT.splitlines() if line.startswith("| `on_associated("))
+    assert written(TEXT.replace(row, row + " More.")) == TEXT
+    assert written(TEXT.replace(row + "\n", "")) == TEXT
+
+
+def test_the_network_calls_what_the_page_says() -> None:
+    """The hooks that a plug-in's class must have, or may have, with their arguments."""
+    of_hosts = {**OF_BOTH, **ON_THE_RADIO, **OF_HOSTS, "on_end": ()}
+    of_stations = {**OF_BOTH, **ON_THE_RADIO, **OF_STATIONS, **ON_WIRES, **OF_STATIONS_IF_THERE}
+    assert calls("HostProtocol") == of_hosts
+    found = calls("StationProtocol")
+    assert {name: ("sender", "message") if name == "on_receive" else takes for name, takes in found.items()} == (
+        of_stations
+    )
+    assert tuple(OF_STATIONS_IF_THERE) == ASSOCIATION
+
+
+def test_every_port_has_what_the_page_says() -> None:
+    """That of a run, and that of tests and swarms."""
+    parts = (0, Clock(), midpoint, Effects())
+    for name in calls("Port") | calls("HostPort"):
+        assert hasattr(HostNode, name) and hasattr(ControlledHostPort(*parts), name), name
+    for name in calls("Port") | calls("StationPort"):
+        assert hasattr(StationNode, name) and hasattr(ControlledPort(*parts), name), name

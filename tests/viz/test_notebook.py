@@ -1,0 +1,117 @@
+"""Runs and studies draw and show themselves in a notebook, and change nothing of matplotlib. Names are not markup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pytest
+from matplotlib.figure import Figure
+from mobilenet.viz.style import COLOURS
+
+import mobilenet
+from mobilenet.rundir.reader import RunError
+from mobilenet.studies import StudyError
+from mobilenet.studies.configurations import planned
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.store import create
+from mobilenet.studies.tables import write_tables
+from mobilenet.studies.task import Batch, Job, perform
+from tests.conftest import SCENARIOS
+
+LABEL = "<b>no</b> loss & more"
+STUDY: dict[str, Any] = {
+    "scenario": str(SCENARIOS / "first.yaml"),
+    "set": {"duration_s": 8},
+    "factors": {"hosts.count": [2, 4], "wireless.loss": [{"value": 0, "label": LABEL}, 0.2]},
+    "replications": {"min": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished study, made without Spark."""
+    out = tmp_path_factory.mktemp("notebook") / "study <i>"
+    declared = Study.of(STUDY, Path())
+    store = create(declared, out)
+    targets = [2] * len(store.configurations)
+    runs = planned(declared, targets)
+    perform(Batch(str(out), declared.kind, tuple(Job(r.id, r.configuration, r.replication, r.seed) for r in runs)))
+    store.write_runs(runs, {run.id for run in runs})
+    write_tables(store, targets)
+    return out
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
+    out = tmp_path_factory.mktemp("notebook") / "a <b> & c"
+    return mobilenet.run(SCENARIOS / "first.yaml", out=out, overrides={"duration_s": 20})
+
+
+def title(figure: Figure) -> str:
+    return figure.axes[0].get_title(loc="left")
+
+
+def test_a_run_draws_a_figure_that_belongs_to_the_caller(run: mobilenet.Run) -> None:
+    from matplotlib import pyplot
+
+    before = matplotlib.get_backend(), dict(matplotlib.rcParams), pyplot.get_fignums()
+    first, again, other = run.plot(), run.plot("delays"), run.plot("field")
+    assert (matplotlib.get_backend(), dict(matplotlib.rcParams), pyplot.get_fignums()) == before
+    assert isinstance(first, Figure) and title(first) == title(again) == "How long messages take"
+    assert title(other) == "Where hosts went"
+    assert first._repr_png_() == again._repr_png_() != other._repr_png_()  # type: ignore[attr-defined]
+    assert first._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+    first.axes[0].set_title("mine")  # it can still be changed, and drawn again
+    assert first._repr_png_() != again._repr_png_()  # type: ignore[attr-defined]
+
+
+def test_a_study_draws_the_means_that_its_tables_have(study: Path) -> None:
+    found = mobilenet.StudyFrames(study)
+    figure = found.plot("delivery_delay_mean_s")
+    axes = figure.axes[0]
+    means = found.summary.query("metric == 'delivery_delay_mean_s'")
+    lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_color() == COLOURS[0]]
+    expected = means[means["wireless.loss"].astype(float) == 0].sort_values("hosts.count")["mean"].astype(float)
+    assert any(list(line.get_ydata()) == pytest.approx(list(expected)) for line in lines)
+    assert axes.get_xlabel() == "hosts.count" and "mean delay" in axes.get_ylabel()
+    assert len(found.plot("delivery_delay_mean_s", "collision_ratio").axes) == 2
+    by_loss = found.plot("delivery_delay_mean_s", x="loss").axes[0]
+    assert by_loss.get_xlabel() == "wireless.loss"
+
+
+def test_figures_that_are_not_there(run: mobilenet.Run, study: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"^figure 'delay': this run does not have it; expected one of delays, "):
+        run.plot("delay")
+    found = mobilenet.StudyFrames(study)
+    with pytest.raises(StudyError, match=r"^metric delivery_delay: not measured in this study, did you mean '"):
+        found.plot("delivery_delay")
+    with pytest.raises(StudyError, match=r"^x range: expected a factor of the study: hosts\.count, wireless\.loss$"):
+        found.plot(x="range")
+    create(Study.of(STUDY, Path()), tmp_path / "begun")
+    begun = mobilenet.StudyFrames(tmp_path / "begun")
+    assert "begun</b>: " in begun._repr_html_() and "not finished" in begun._repr_html_()
+    with pytest.raises(StudyError, match=r"summary\.csv"):
+        begun.plot()
+
+
+def test_a_run_shows_its_verdict_and_first_metrics(run: mobilenet.Run) -> None:
+    html = run._repr_html_()
+    assert html.startswith(f"<b>{str(run.path).replace('a <b> & c', 'a &lt;b&gt; &amp; c')}</b>: valid<table>")
+    assert html.count("<tr>") < 20 < len(run.metrics) and "delivery_delay_mean_s" in html
+    assert f"{len(run.metrics) - html.count('<tr>')} more metrics in <code>run.metrics</code>" in html
+
+
+def test_a_study_shows_its_means_with_intervals_and_labels(study: Path) -> None:
+    found = mobilenet.StudyFrames(study)
+    html = found._repr_html_()
+    assert "study &lt;i&gt;</b>: 8 of 8 runs<table>" in html and "<i>" not in html
+    assert html.count("&lt;b&gt;no&lt;/b&gt; loss &amp; more</td>") == 2 and LABEL not in html
+    assert html.count("<tr>") == 5 and "mean delay (s)" in html and " ± " in html
+    assert "Means over n = 2 replications" in html and repr(found).startswith("<StudyFrames ")
+
+
+def test_what_the_root_returns_can_draw(run: mobilenet.Run) -> None:
+    assert type(run) is mobilenet.Run and type(mobilenet.load(run.path)) is mobilenet.Run
+    assert mobilenet.run.__doc__ and "overrides" in mobilenet.run.__doc__

@@ -1,0 +1,28 @@
+"""A figure that belongs to its caller: it is not kept by pyplot, and a notebook shows it whatever its backend is.
+
+Model     pyplot would keep each figure until it is closed, and a backend chosen for it would be the caller's, too
+Source    ours: docs/architecture.md, "Decisions"
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+DOTS_PER_INCH = 110  # on a screen
+
+
+class Canvas(Figure):
+    """A matplotlib figure with a picture for notebooks."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        FigureCanvasAgg(self)
+
+    def _repr_png_(self) -> bytes:
+        file = BytesIO()
+        self.savefig(file, format="png", dpi=DOTS_PER_INCH)
+        return file.getvalue()
