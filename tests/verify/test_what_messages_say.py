@@ -5,6 +5,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -229,8 +230,9 @@ def a_cell_has_other_numbers(copy: Copy) -> None:
 @edit("begins with message number", "disk power")
 def a_station_remembers_what_it_forgot(copy: Copy) -> None:
     rows = copy.samples.where(node="s2", quantity="sbuffer")
-    row = next(row for row in rows[40:] if copy.samples.value[row] > 2)
-    copy.samples.value[row] -= 1
+    value = copy.samples.value
+    before = next(row for row, after in pairwise(rows[39:]) if value[after] > 2 and value[row] == value[after] - 1)
+    copy.samples.remove([rows[rows.index(before) + 1]])
 
 
 @edit("a copy of", "disk")
