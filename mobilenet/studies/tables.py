@@ -187,7 +187,8 @@ def _write_runs(store: Store, kept: IO[bytes], metrics: list[str], levels: Rows)
     columns |= {name: pa.int64() for name in ("configuration", "replication", "seed")} | {"verdict": pa.string()}
     with RowFile(store.tables, "runs", columns | {name: pa.float64() for name in metrics}) as file:
         for row in _kept_rows(kept):
-            file.write({**row, **levels[row["configuration"]], **dict(row["metrics"])})
+            own = {name: value for name, value in row.items() if name != "handoffs"}  # which is a metric, too: a number
+            file.write({**own, **levels[row["configuration"]], **dict(row["metrics"])})
 
 
 def _write_handoffs(store: Store, kept: IO[bytes], levels: Rows) -> None:
