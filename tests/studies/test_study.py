@@ -205,8 +205,8 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
     with pytest.raises(StudyError, match="exists and is not a study"):
         run_study(study_file, tmp_path / "full", local_master(1), nothing)
     for master, why in (
-        ("spark://127.0.0.1:1", "does not answer"), ("mars", "expected local"), ("local[0]", "expected local"),
-        ("spark://nowhere.invalid:7077", "does not answer"),
+        ("spark://127.0.0.1:1", "no answer"), ("mars", "expected local"), ("local[0]", "expected local"),
+        ("spark://nowhere.invalid:7077", "no answer"),
     ):  # fmt: skip
         with pytest.raises(StudyError, match=why), spark_session(master):
             pass

@@ -33,7 +33,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = mobilenet("robust", "pace.yaml", "--radios", "shadowing", "--out", "out", *TWO, place=place)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "Next: look at out/robust.png", done
     assert "shadowing  log_distance with shadowing (7 dB, 13 m)  dcf  20.42       120       120" in done.stdout
-    assert "2 radios, at least 6 runs of each" in done.stdout and "2 comparisons: " in done.stdout
+    assert "2 radios, at least 6 runs on each" in done.stdout and "2 comparisons: " in done.stdout
     return place
 
 
@@ -87,7 +87,7 @@ def test_a_dry_run_runs_nothing(place: Path) -> None:
     done = mobilenet("robust", "pace.yaml", "--dry-run", "--out", "dry", place=place)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "Next: mobilenet robust pace.yaml --out dry"
     assert "fading        log_distance with Nakagami fading" in done.stdout and "120       102" in done.stdout
-    assert "5 radios, at least 6 runs of each" in done.stdout and not (place / "dry").exists()
+    assert "5 radios, at least 6 runs on each" in done.stdout and not (place / "dry").exists()
 
 
 REFUSED = {
