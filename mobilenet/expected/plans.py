@@ -196,7 +196,7 @@ def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
     recoveries: dict[str, list[int]] = {}
     for one in in_order(scenario.interventions):
         if isinstance(one, OfHost) and one.do == "crash":
-            of_hosts.setdefault(one.host, {})[ns(one.at_s)] = end_ns
+            of_hosts.setdefault(one.host, {}).setdefault(ns(one.at_s), end_ns)  # a planned outage comes first
         elif isinstance(one, OfHost) and one.do == "recover":
             recoveries.setdefault(one.host, []).append(ns(one.at_s))
     return Crashes(of_hosts, of_anybody, recoveries)
