@@ -8,17 +8,21 @@ Source    ours: docs/guide/real-time.md
 
 from __future__ import annotations
 
+from pathlib import Path
 from socket import inet_aton
+from tempfile import TemporaryDirectory
 
 
 class Addresses:
-    """Of `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77."""
+    """Of `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77; programs call h0 `first`."""
 
-    def __init__(self, prefix: str, hosts: int, port: int) -> None:
+    def __init__(self, prefix: str, hosts: int, port: int, first: int = 0) -> None:
         self._text = prefix
         self._prefix = inet_aton(f"{prefix}.0.0")[:2]
         self._hosts = hosts
         self._port = port
+        self._first = first
+        self._folder: TemporaryDirectory[str] | None = None  # of files of hosts, until close()
 
     def of(self, host: int, peer: int) -> str:
         """Where `host` reaches `peer`, without the port."""
@@ -34,11 +38,26 @@ class Addresses:
     def filled_in(self, word: str, host: int, own_port: int | None) -> str:
         """A word of a host's command, or the name of its log."""
         values = {
-            "{me}": str(host),
+            "{me}": str(host + self._first),
             "{address}": self.of(host, host),
             "{port}": str(own_port or 0),
             "{peers}": ",".join(f"{self.of(host, peer)}:{self._port}" for peer in range(self._hosts) if peer != host),
         }
         for name, value in values.items():
             word = word.replace(name, value)
-        return word
+        return word.replace("{hosts_file}", self._hosts_file(host, own_port)) if "{hosts_file}" in word else word
+
+    def _hosts_file(self, host: int, own_port: int | None) -> str:
+        """Write a line `NUMBER ADDRESS PORT` for each host, as this one reaches it; the file's path."""
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="mobilenet-hosts-")
+        path = Path(self._folder.name) / f"hosts{host + self._first}"
+        ports = (own_port if peer == host else self._port for peer in range(self._hosts))
+        lines = (f"{peer + self._first} {self.of(host, peer)} {port}\n" for peer, port in enumerate(ports))
+        path.write_text("".join(lines), encoding="ascii")
+        return str(path)
+
+    def close(self) -> None:
+        """Remove the files of hosts."""
+        if self._folder is not None:
+            self._folder.cleanup()

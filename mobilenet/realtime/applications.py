@@ -119,6 +119,7 @@ class Applications:
         self._gateway.close()
         self._tcp.close()
         self._children.close()
+        self._addresses.close()
         self.pace.close()
 
     def is_quiet(self) -> bool:

@@ -41,10 +41,11 @@ class Said(NamedTuple):
 
 
 class Expressions:
-    """Of `lines` of a scenario; None: nothing is looked for. `hosts`: how many there are, counted from 0."""
+    """Of `lines` of a scenario; None: nothing is looked for. `hosts`: how many there are."""
 
     def __init__(self, lines: Any, hosts: int) -> None:
         self._hosts = hosts
+        self._first = 0 if lines is None else lines.first_number
         self._looked_for: list[tuple[str, re.Pattern[bytes]]] = []
         if lines is not None:
             self._looked_for = [(key, re.compile(getattr(lines, key).encode())) for key in ("deliver", "broadcast")]
@@ -74,12 +75,14 @@ class Expressions:
 
     def _sender(self, host: int, text: bytes | None, line: bytes, log: Path | None) -> int:
         """The host that a delivery names."""
-        sender = _whole(host, text, line)
-        if sender >= self._hosts:
+        sender = _whole(host, text, line) - self._first
+        if not 0 <= sender < self._hosts:
             where = "its standard output" if log is None else quoted(log)
+            last = self._first + self._hosts - 1
             raise ScenarioError(
-                f"protocol.lines.deliver: h{host}: the line {_shown(line)} in {where}: got sender {sender}, expected a"
-                f" host from 0 to {self._hosts - 1}; if the programs number hosts from 1, change them to number from 0"
+                f"protocol.lines.deliver: h{host}: the line {_shown(line)} in {where}: got sender"
+                f" {sender + self._first}, expected a host from {self._first} to {last}; if the programs number hosts"
+                " from 1, set protocol.lines.first_number: 1"
             )
         return sender
 

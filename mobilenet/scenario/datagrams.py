@@ -25,7 +25,7 @@ MOST_HOSTS = 256  # one octet of an address each
 LONGEST_NAME_BYTES = 200  # of a file; what is filled in has its room besides that
 LONGEST_PATTERN = 500
 NETWORK = r"^127\.([1-9][0-9]{0,2})\.0\.0/16$"
-PLACES = ("{me}", "{address}", "{port}", "{peers}")  # of a command, filled in for each host
+PLACES = ("{me}", "{address}", "{port}", "{peers}", "{hosts_file}")  # of a command, filled in for each host
 
 
 def _expression(*groups: str) -> AfterValidator:
@@ -58,6 +58,9 @@ class Lines(Parameters):
         max_length=LONGEST_PATTERN,
         description="it delivers a message; sender: the number of the host that broadcast it",
     )
+    first_number: int = Field(
+        default=0, ge=0, le=1_000_000, description="the number that programs give to h0, also as {me}; h1 has the next"
+    )
 
 
 class Datagrams(Parameters):
@@ -66,7 +69,7 @@ class Datagrams(Parameters):
     name: Literal["datagrams"]
     command: CommandLine | None = Field(
         default=None,
-        description="what each host runs; {me}, {address}, {port}, {peers} are filled in; null: you start them",
+        description="what each host runs; placeholders (docs/guide/real-time.md) are filled in; null: you start them",
     )
     network: str = Field(
         default="127.77.0.0/16",
@@ -107,6 +110,8 @@ class Datagrams(Parameters):
                     raise ValueError(
                         f"command: {place} is not a known placeholder; expected one of {', '.join(PLACES)}"
                     )
+        if self.own_port is None and any("{hosts_file}" in word for word in self.command or ()):
+            raise ValueError("own_port: missing; {hosts_file} names the port where each program listens")
         if self.promises is not None and self.lines is None:
             raise ValueError("lines: missing; promises are judged from lines that programs write, expected lines: {}")
         if self.promises is None and self.delivers_to_all is not None:
@@ -122,6 +127,11 @@ class Datagrams(Parameters):
         if self.own_port == self.port:
             raise ValueError(f"own_port: the network listens on port {self.port}; expected a different port")
         return self
+
+    @property
+    def first_number(self) -> int:
+        """The number of h0 in commands, logs and lines."""
+        return 0 if self.lines is None else self.lines.first_number
 
     @property
     def prefix(self) -> str:

@@ -59,7 +59,7 @@ def applications_of(
         protocol.command, protocol.port, protocol.own_port, protocol.logs, Expressions(protocol.lines, hosts),
         scenario.folder.resolve(),
     )  # fmt: skip
-    addresses = Addresses(protocol.prefix, hosts, protocol.port)
+    addresses = Addresses(protocol.prefix, hosts, protocol.port, protocol.first_number)
     gateway = Gateway(addresses, hosts, protocol.own_port)
     children = Children(scenario.folder, errors_into)
     add, limit_ms, stopped = recording.events.add, real_time.hard_limit_ms, real_time.stopped

@@ -506,3 +506,52 @@ def _alive(text: str) -> list[str]:
         if any(text in each for each in told):
             found.append(process.name)
     return found
+
+
+COURSE = """import socket, sys, time
+me, hosts, output = int(sys.argv[2]), [line.split() for line in open(sys.argv[4])], open(sys.argv[6], "w")
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+address = {int(number): (where, int(port)) for number, where, port in hosts}
+own.bind(address[me])
+own.settimeout(0.2)
+def log(text): print(text, file=output, flush=True)
+log("b 1")
+log(f"d {me} 1")
+came, delivered = {where: number for number, (where, port) in address.items()}, {me}
+while True:  # each sends until everybody has surely received: a datagram may be lost
+    for number in address:
+        if number != me: own.sendto(b"1", address[number])
+    until = time.monotonic() + 0.2
+    while time.monotonic() < until:
+        try: sender = came[own.recvfrom(9)[1][0]]
+        except TimeoutError: break
+        if sender not in delivered:
+            delivered.add(sender)
+            log(f"d {sender} 1")
+"""
+
+
+def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
+    """As the projects of EPFL's CS451 are started and log: no wrapper, and no idle host."""
+    path = scenario(tmp_path, None, protocol={"promises": "fifo", "logs": "{me}.output"}, hosts=3)
+    (tmp_path / "process.py").write_text(COURSE)
+    words = ["--id", "{me}", "--hosts", "{hosts_file}", "--output", "{me}.output"]
+    with edited(path) as values:
+        values["protocol"]["command"] = [sys.executable, "process.py", *words]
+        values["protocol"]["lines"] = {
+            "broadcast": "^b (?P<number>[0-9]+)",
+            "deliver": "^d (?P<sender>[0-9]+) (?P<number>[0-9]+)",
+            "first_number": 1,
+        }
+    done = served(path, tmp_path / "run")
+    assert sorted(done.events[done.events.event == "broadcast"].message) == ["h0:0", "h1:0", "h2:0"]
+    assert (done.events.event == "deliver").sum() == 9
+    assert done.verdicts["fifo_order"].answer == done.verdicts["creation"].answer == "valid"
+
+
+def test_a_file_of_hosts_names_the_port_of_each(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "", protocol={"own_port": None})
+    with edited(path) as values:
+        values["protocol"]["command"] = ["./x", "{hosts_file}"]
+    with pytest.raises(ScenarioError, match=r"own_port: missing; {hosts_file} names the port"):
+        served(path, tmp_path / "run")
