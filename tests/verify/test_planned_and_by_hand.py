@@ -7,18 +7,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import mobilenet
 from mobilenet.scenario import load_scenario
 
 
-def test_a_planned_outage_and_a_crash_by_hand_at_one_instant(tmp_path: Path) -> None:
+EXPLICIT = "{schedule: explicit, outages: [{host: h1, at_s: 4, duration_s: 0.001}]}"
+ANYBODY = "{schedule: paper, station: s0, first_at_s: 4, every_s: 60, first_duration_s: 0.5}"
+
+
+@pytest.mark.parametrize("faults", [EXPLICIT, ANYBODY])
+def test_a_planned_outage_and_a_crash_by_hand_at_one_instant(faults: str, tmp_path: Path) -> None:
     """The planned one comes first, and decides how long the host is down."""
     path = tmp_path / "scenario.yaml"
     path.write_text(
         "duration_s: 8\nstations: {layout: {shape: points, points_m: [[0, 0]]}}\n"
         "hosts: {count: 2, mobility: {model: static}}\nprotocol: {name: mobile_causal}\nworkload: {interval_s: 2}\n"
-        "faults: {schedule: explicit, outages: [{host: h1, at_s: 4, duration_s: 0.001}]}\n"
-        "interventions: [{at_s: 4, do: crash, host: h1}, {at_s: 4.046, do: recover, host: h1}]\n"
+        f"faults: {faults}\n"
+        "interventions: [{at_s: 4, do: crash, host: h0}, {at_s: 4, do: crash, host: h1},"
+        " {at_s: 6, do: recover, host: h0}, {at_s: 6.046, do: recover, host: h1}]\n"
     )
     run = mobilenet.run(load_scenario(path), out=tmp_path / "run")
     assert run.verdicts["record"].answer == "valid", run.verdicts["record"].explanation
+    assert (run.events.event == "recover").sum() == 2

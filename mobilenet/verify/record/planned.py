@@ -94,7 +94,7 @@ class _Crashes:
     def __init__(self, planned: Crashes | None, end_ns: int) -> None:
         self._planned = planned or Crashes({}, {})
         self._end_ns = end_ns
-        self._up_at_ns: dict[str, int] = {}
+        self._up_at_ns: dict[str, list[int]] = {}  # two: an outage of anybody and a crash by hand at one instant
         self._times: dict[str, list[int]] = {}  # host -> when it crashed and recovered, in turns
 
     def note(self, event: str, node: str, now_ns: int) -> str | None:
@@ -103,19 +103,21 @@ class _Crashes:
             if due_ns is None:
                 return None  # the property's own: membership
             self._times[node].append(now_ns)
-            return None if now_ns == due_ns else f"recovers, but its outage ends at {_s(due_ns)}"
-        lasts_ns = self._planned.of_hosts.get(node, {}).get(now_ns, self._planned.of_anybody.get(now_ns))
-        if lasts_ns is None:
+            return None if now_ns in due_ns else f"recovers, but its outage ends at {_s(min(due_ns))}"
+        planned = (self._planned.of_hosts.get(node, {}).get(now_ns), self._planned.of_anybody.get(now_ns))
+        lasts_ns = [each for each in planned if each is not None]
+        if not lasts_ns:
             return "crashes, but it is not due to crash"
         by_hand = (at_ns for at_ns in (self._planned.recoveries or {}).get(node, ()) if at_ns >= now_ns)
-        self._up_at_ns[node] = min(now_ns + lasts_ns, self._end_ns, next(by_hand, self._end_ns))
+        latest_ns = min(self._end_ns, next(by_hand, self._end_ns))
+        self._up_at_ns[node] = [min(now_ns + each, latest_ns) for each in lasts_ns]
         self._times.setdefault(node, []).append(now_ns)
         return None
 
     def missing(self, plans: dict[str, HostPlan]) -> str | None:
         """A node that never came up again, or should have crashed."""
         for node, due_ns in self._up_at_ns.items():
-            return f"events: {node} never recovers, but its outage ends at {_s(due_ns)}"
+            return f"events: {node} never recovers, but its outage ends at {_s(min(due_ns))}"
         for node, planned in self._planned.of_hosts.items():
             plan = plans.get(node)
             if plan is None:
