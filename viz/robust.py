@@ -11,7 +11,6 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from mobilenet.studies.configurations import shown_level
 from mobilenet.studies.level_names import short_level
 from mobilenet.studies.robust.verdicts import Claim, ratios_of, shown
 
@@ -39,7 +38,7 @@ def draw(factor: str, confidence: float, found: list[Claim], target: Path) -> No
             handles, [plain(name) for name in names], loc="outside upper left", ncols=min(7, len(names)), fontsize=9,
             frameon=False, handletextpad=0.3, columnspacing=1.2,
         )  # fmt: skip
-        baseline = short_level(shown_level(found[0].baseline))
+        baseline = short_level(found[0].baseline)
         pairs = sorted({e.result.pairs for claim in found for e in claim.effects if e.result is not None})
         many = f"{pairs[0]} to {pairs[-1]}" if len(pairs) > 1 else f"{pairs[0]}" if pairs else "no"
         caption(
@@ -112,4 +111,4 @@ def _panel(axes: Any, factor: str, metric: str, own: list[Claim], as_ratio: bool
 def _row_name(factor: str, claim: Claim) -> str:
     """The level and those of the other factors."""
     levels = {factor: claim.level} | claim.others
-    return cut(", ".join(f"{name.rpartition('.')[2]} {short_level(shown_level(v))}" for name, v in levels.items()), 70)
+    return cut(", ".join(f"{name.rpartition('.')[2]} {short_level(v)}" for name, v in levels.items()), 70)

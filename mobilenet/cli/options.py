@@ -33,5 +33,9 @@ Master = Annotated[
 Workers = Annotated[
     int | None, typer.Option("--workers", min=1, metavar="N", help="Cores of this machine to use; by default all.")
 ]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="A metric, as `mobilenet reference` lists them. Repeatable."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")]
 RunOrStudy = Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a study.")]

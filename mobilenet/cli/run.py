@@ -12,7 +12,18 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
-from mobilenet.cli.options import AllowCode, AsJson, Force, NewRun, Overrides, Quiet, RunOrStudy, ScenarioFile, Seed
+from mobilenet.cli.options import (
+    AllowCode,
+    AsJson,
+    Force,
+    Metrics,
+    NewRun,
+    Overrides,
+    Quiet,
+    RunOrStudy,
+    ScenarioFile,
+    Seed,
+)
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, cut, quoted, shown, spelled_out
 
@@ -180,10 +191,7 @@ def _is_repeated(directory: Path, allow_code: bool) -> bool:
 
 def show(
     run: RunOrStudy,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option("--metric", metavar="NAME", help="A metric of a study, whose means are shown. Repeatable."),
-    ] = None,
+    metrics: Metrics = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the metrics and the verdict.

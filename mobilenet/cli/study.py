@@ -29,10 +29,12 @@ class Paper(Enum):
 
 
 def study(
-    study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (YAML).")],
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="A study file (YAML), or the directory of a study, to extend it.")
+    ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Directory of the study; by default a new one in studies/."),
+        typer.Option("--out", "-o", metavar="DIR", help="Directory of the study; by default studies/NAME."),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -63,9 +65,10 @@ def study(
         declared = Study.load(study, overrides or (), replications, seed)
         if has_one_movement(declared.base()):
             say(f"{study}: {ADVICE}")
+        place = out or studies.default_directory(declared, study)
         if dry_run:
             _print_estimates(
-                studies.estimate(declared, allow_code, out), workers or os.cpu_count() or 1, studies.SPARK_S
+                studies.estimate(declared, allow_code, place), workers or os.cpu_count() or 1, studies.SPARK_S
             )
             options = [("--out", out), ("--replications", replications), ("--seed", seed)]
             given = [f"--set {shlex.quote(override)}" for override in overrides or ()]
@@ -77,10 +80,9 @@ def study(
                 "--workers sets the number of cores on this machine; with --master, the master decides",
                 Exit.BAD_INPUT,
             )
-        out = out or studies.default_directory(declared, study)
-        places.append(out)
+        places.append(place)
         with keeping_what_is_done(), runs_progress(quiet) as update:
-            done = studies.run_study(declared, out, master or local_master(workers), update, say, allow_code)
+            done = studies.run_study(declared, place, master or local_master(workers), update, say, allow_code)
         _end(done)
 
 
@@ -92,7 +94,7 @@ def _end(done: Any) -> None:
     if done.violated:
         say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
-    if done.store.study.compare is not None:
+    if done.store.study.can_be_compared:
         say(f"Next: mobilenet compare {quoted(done.store.path)}")
     else:
         say(f"Next: mobilenet show {quoted(done.store.path)}")

@@ -9,26 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.cli.console import print_table, reporting, say
-from mobilenet.cli.options import AsJson, StudyDirectory
-from mobilenet.quoting import counted, quoted, shown
+from mobilenet.cli.options import AsJson, Metrics, StudyDirectory
+from mobilenet.quoting import counted, quoted
 
 if TYPE_CHECKING:
+    from mobilenet.studies.effects import Effect
     from mobilenet.viz.study_tables import StudyTables
 
 MOST_ROWS = 40
 MOST_EFFECTS = 10  # of a metric, on the screen
 
 
-def compare(study: StudyDirectory, as_json: AsJson = False) -> None:
+def compare(study: StudyDirectory, wanted: Metrics = None, as_json: AsJson = False) -> None:
     """Compare the settings of a finished study.
 
     The command prints by how much the levels of a factor differ over the same worlds, with confidence intervals. With
-    several factors, the effects of each and of pairs come first. A study that names nothing to compare has its means
-    printed.
+    several factors, the effects of each and of pairs come first, also on the metrics given by --metric. A study that
+    names nothing to compare has its means printed.
     """
     with reporting(quiet=as_json, reads=[study]):
         from mobilenet.studies.caveats import doubts
-        from mobilenet.studies.study import compare_study, study_effects
+        from mobilenet.studies.effects import study_effects, write_effects
+        from mobilenet.studies.study import compare_study
         from mobilenet.studies.tables import tables_of_what_is_there
         from mobilenet.viz.comparison import draw
         from mobilenet.viz.figures.means import metrics_of_interest
@@ -39,13 +41,14 @@ def compare(study: StudyDirectory, as_json: AsJson = False) -> None:
             say(note)
         has_comparison = compare_study(study) is not None
         tables = study_tables(study)
-        metrics = metrics_of_interest(tables)
-        effects = study_effects(study, metrics)
+        metrics = metrics_of_interest(tables, wanted or ())
+        effects = study_effects(study, tables.factors, metrics, tables.confidence)
+        write_effects(study, effects)
         if as_json:
             found = {"comparison": tables.comparison} if has_comparison else {"means": means(tables, metrics)}
             say(json.dumps(found | {"effects": [effect.row() for effect in effects]}, indent=1), always=True)
             return
-        _print_effects(effects, tables)
+        _print_effects(effects, tables, study / "effects.csv")
         if not has_comparison:
             say("The study names nothing to compare (`compare:` in its file), so these are its means:\n")
             _print_means(tables, metrics)
@@ -116,30 +119,32 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
     say(note_of_means(tables))
 
 
-def _print_effects(effects: Sequence[Any], tables: StudyTables) -> None:
+def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> None:
     from mobilenet.metrics.registry import axis_name
+    from mobilenet.studies.sentences import effects_conclusion
 
-    for metric in dict.fromkeys(effect.metric for effect in effects):
+    metrics = list(dict.fromkeys(effect.metric for effect in effects))
+    for metric in metrics:
         own = [effect for effect in effects if effect.metric == metric]
         words = axis_name(metric, tables.of_processes)
-        say(f"Effects on {words} against the first level of each factor, averaged over the others, the largest first:")
+        say(f"Effects on {words} relative to the first level of each factor, averaged over the other factors:")
         head = ("effect", "", f"{tables.confidence * 100:g} % interval", "p (Holm)")
         print_table(head, [_effect_row(effect, tables) for effect in own[:MOST_EFFECTS]], right=[1, 2, 3])
         if len(own) > MOST_EFFECTS:
-            say(f"... and {counted(len(own) - MOST_EFFECTS, 'smaller effect')}; all in effects.csv")
+            say(f"... and {counted(len(own) - MOST_EFFECTS, 'smaller effect')}")
+        say(effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes))
         say("")
+    if metrics:
+        say(f"All effects are in {quoted(file)}.\n")
 
 
-def _effect_row(effect: Any, tables: StudyTables) -> tuple[str, ...]:
+def _effect_row(effect: Effect, tables: StudyTables) -> tuple[str, ...]:
+    from mobilenet.studies.sentences import effect_name, signed
     from mobilenet.viz.words import probability
 
-    name = " with ".join(tables.levels.in_words(factor, level) for factor, level in effect.levels)
     i = effect.interval
-    return name, _signed(i.mean), f"{_signed(i.low)} to {_signed(i.high)}", probability(effect.p_adjusted)
-
-
-def _signed(value: float) -> str:
-    return f"{'-' if value < 0 else '+'}{shown(abs(value))}"
+    name = effect_name(effect, tables.levels)
+    return name, signed(i.mean), f"{signed(i.low)} to {signed(i.high)}", probability(effect.p_adjusted)
 
 
 def _print_comparison(tables: StudyTables) -> None:

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.studies.configurations import Configuration, shown_level, table_level
+from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.declaration import Compare
+from mobilenet.studies.level_names import shown_level, table_level
 from mobilenet.studies.statistics import Comparison, compare_pairs, holm, replications_needed
 
 Replicated = dict[int, float]  # replication -> the value of a metric

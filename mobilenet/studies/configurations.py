@@ -12,14 +12,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import quoted
 from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies.declaration import Study
+from mobilenet.studies.level_names import LevelNames
 
 MOST_RUNS = 1_000_000
 COLUMNS = {  # of the tables of a study, besides its factors
@@ -35,10 +39,7 @@ class Configuration:
     number: int
     levels: dict[str, Any]  # factor -> level
     overrides: tuple[str, ...]  # as --set takes them
-
-    @property
-    def label(self) -> str:
-        return ", ".join(f"{factor}={shown_level(level)}" for factor, level in self.levels.items()) or "as it is"
+    label: str = ""  # for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +51,6 @@ class PlannedRun:
     @property
     def id(self) -> str:
         return f"c{self.configuration:03d}-r{self.replication:04d}"
-
-
-def table_level(level: Any) -> Any:
-    """The value as tables show it: a number, or text."""
-    if isinstance(level, float) and level.is_integer():
-        return int(level)
-    return level if isinstance(level, (int, float)) and not isinstance(level, bool) else shown_level(level)
-
-
-def shown_level(level: Any) -> str:
-    return level if isinstance(level, str) else inline(level)
 
 
 def combinations(study: Study) -> list[dict[str, Any]]:
@@ -92,7 +82,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     for number, levels in enumerate(combinations(study)):
         overrides = (*base, *(o for factor, level in levels.items() for o in _overrides(study, factor, level)))
         _try(study, allow_code, ("factors",), *overrides, what=levels)
-        found.append(Configuration(number, levels, overrides))
+        found.append(Configuration(number, levels, overrides, _label(study, levels)))
     return found
 
 
@@ -102,14 +92,24 @@ def _kept(study: Study, allow_code: bool) -> list[Configuration]:
         what = "a kept study repeats the configurations of its directory; expected its own factors and set"
         raise study.problem(("factors",), what)
     found = []
-    for number, levels in enumerate(combinations(study)):
-        configuration = Configuration(number, levels, ())
+    for configuration in planned_configurations(study):
         try:
-            require_allowed(study.scenario_of(number, ()), allow_code)
+            require_allowed(study.scenario_of(configuration.number, ()), allow_code)
         except ScenarioError as error:
             raise study.problem(("scenario",), f"{error} (with {configuration.label})") from None
         found.append(configuration)
     return found
+
+
+def planned_configurations(study: Study) -> list[Configuration]:
+    """All configurations, without what each changes in the scenario."""
+    return [Configuration(n, levels, (), _label(study, levels)) for n, levels in enumerate(combinations(study))]
+
+
+def _label(study: Study, levels: dict[str, Any]) -> str:
+    """`TCP, loss 0.05`."""
+    names = LevelNames(study.factors)
+    return ", ".join(names.in_words(factor, level) for factor, level in levels.items()) or "as it is"
 
 
 def _require_allowed(study: Study, allow_code: bool) -> None:
@@ -128,14 +128,15 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
         raise study.problem(("scenario",), str(error)) from None
 
 
-def _overrides(study: Study, factor: str, level: Any) -> list[str]:
+def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
     """A mapping changes several keys together, unless the factor is a key of the scenario; {} changes nothing."""
+    where = f"level {LevelNames(study.factors).name(factor, level)}"
     if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
-        return [_override(factor, level)]
+        return [Change(_override(factor, level), where)]
     if not isinstance(level, dict):
         what = f"not a key of a scenario; a factor of another name needs mappings as levels, got {inline(level)[:60]}"
         raise study.problem(("factors", factor), what)
-    return [_override(key, value) for key, value in level.items()]
+    return [Change(_override(key, value), where) for key, value in level.items()]
 
 
 def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
@@ -180,11 +181,20 @@ def _try(
     except ScenarioError as error:
         message = str(error).splitlines()[0]
         for factor, level in (what or {}).items():
-            if any(message.startswith(f"{override}:") for override in _overrides(study, factor, level)):
-                reason = message.split(": ", 1)[1]
-                raise study.problem(("factors", factor), f"level {inline(level)[:60]}: {reason}") from None
-        with_levels = f" (with {', '.join(f'{f}={shown_level(v)[:60]}' for f, v in what.items())})" if what else ""
+            if any(message.startswith(f"{change.where}: ") for change in _overrides(study, factor, level)):
+                place = study.levels(factor).index(level)
+                raise study.problem(("factors", factor), message + _advice(study, message), place) from None
+        with_levels = f" (with {_label(study, what)})" if what else ""
         raise study.problem(path, f"{message}{with_levels}") from None
+
+
+def _advice(study: Study, message: str) -> str:
+    """Where to put a file that lies next to the study."""
+    missing = re.search("file '([^']+)' not found next to the scenario", message)
+    own = study.folder / missing[1] if missing is not None else None
+    if own is None or not own.is_file():
+        return ""
+    return f"; the study has one: copy {quoted(own)} to {quoted(study.scenario_path.parent)}"
 
 
 def seed_of(study: Study, replication: int) -> int:

@@ -24,8 +24,8 @@ from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.yaml_reader import parse
 from mobilenet.simulation.plugins import with_declared
 from mobilenet.studies import OutError, StudyError
-from mobilenet.studies.configurations import shown_level
 from mobilenet.studies.declaration import KEPT
+from mobilenet.studies.level_names import shown_level
 
 MOST_DIFFERENCES = 5
 DECLARED = "protocol."  # null below it stands for what a plug-in's class declares; older versions left it so

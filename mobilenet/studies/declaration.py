@@ -180,6 +180,7 @@ class Study(Parameters):
 
     _folder: Path = PrivateAttr(default=Path("."))
     _given: str | None = PrivateAttr(default=None)  # the text of a scenario that no file holds
+    _has_given_replications: bool = PrivateAttr(default=False)
     _root: Node = PrivateAttr(default=Node({}, "study"))
 
     @model_validator(mode="after")
@@ -206,8 +207,12 @@ class Study(Parameters):
     def load(
         cls, path: str | Path, overrides: Sequence[str] = (), replications: int | None = None, seed: int | None = None
     ) -> Self:
-        """Read a study file; `overrides` (KEY=VALUE) go into `set`, `replications` replaces the rule of the file."""
+        """Read a study file, or that of a study's directory; `overrides` (KEY=VALUE) go into `set`, `replications`
+        replaces the rule of the file.
+        """
         path = Path(path)
+        if (path / "study.yaml").is_file():
+            path = path / "study.yaml"
         root = read(path)
         if not isinstance(root.value, dict):
             raise ScenarioError(f"{root.where}: expected keys with values, as in `scenario: static.yaml`")
@@ -217,6 +222,7 @@ class Study(Parameters):
         study = cls._checked(root)
         study._folder = path.parent
         study._root = root
+        study._has_given_replications = replications is not None
         return study
 
     @classmethod
@@ -227,12 +233,28 @@ class Study(Parameters):
             raise ScenarioError("\n".join(problems(error, root, cls))) from None
 
     @property
+    def can_be_compared(self) -> bool:
+        """Whether there is something to compare: a baseline, or several factors that vary."""
+        return self.compare is not None or sum(len(self.levels(factor)) > 1 for factor in self.factors) > 1
+
+    @property
+    def has_given_replications(self) -> bool:
+        """Whether the caller has asked for them, not only the file."""
+        return self._has_given_replications
+
+    @property
+    def folder(self) -> Path:
+        """Where the study's file is."""
+        return self._folder
+
+    @property
     def scenario_path(self) -> Path:
         return self._folder / self.scenario
 
     def scenario_with(self, overrides: Sequence[str] = ()) -> AnyScenario:
         """The scenario, changed; each override is `a.b=value`. Raises ScenarioError."""
-        changes = [Change(override, override) for override in overrides]  # of the study's file, which has no options
+        # of the study's file, which has no options
+        changes = [each if isinstance(each, Change) else Change(each, each) for each in overrides]
         if self._given is None:
             return load_scenario(self.scenario_path, changes)
         root = parse(self._given.encode(), "scenario").placed("scenario")
@@ -286,13 +308,15 @@ class Study(Parameters):
         study._folder, study._given = folder, given
         return study
 
-    def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
-        """An error at a key of the file; keys of factors contain dots themselves."""
+    def problem(self, path: tuple[str, ...], what: str, place: int | None = None) -> ScenarioError:
+        """An error at a key of the file; keys of factors contain dots themselves. `place`: which of its list."""
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:
                 break
             node = node.value[key]
+        if place is not None and isinstance(node.value, list):
+            node = node.value[place]
         return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
 
 

@@ -14,12 +14,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.studies.configurations import Configuration, table_level
+from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.configurations import Configuration
+from mobilenet.studies.csv_tables import table_rows
+from mobilenet.studies.level_names import table_level
+from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import Interval, holm, p_of_zero, t_interval
 
 Replicated = Mapping[int, float]  # replication -> the value of a metric
@@ -72,6 +77,28 @@ def effects(
         for (levels, estimates), p in zip(found, adjusted, strict=True)
     ]
     return sorted(all_effects, key=lambda effect: -abs(effect.interval.mean))
+
+
+def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], confidence: float) -> list[Effect]:
+    """All effects on these metrics, from the tables of a study. Raises StudyError."""
+    if any(row["label"] == UNSTABLE for row in table_rows(path, "tables/summary.csv")):
+        return []
+    levels: dict[int, dict[str, Any]] = {}
+    values: dict[tuple[int, str], dict[int, float]] = {}
+    for row in table_rows(path, "tables/runs.csv", tuple(metrics)):
+        number = int(row["configuration"])
+        levels[number] = {factor: row[factor] for factor in factors}
+        for metric in metrics:
+            if row.get(metric):
+                values.setdefault((number, metric), {})[int(row["replication"])] = float(row[metric])
+    configurations = [Configuration(number, own, ()) for number, own in sorted(levels.items())]
+    return [effect for metric in metrics for effect in effects(configurations, values, metric, confidence)]
+
+
+def write_effects(path: Path, found: Sequence[Effect]) -> None:
+    """effects.csv and effects.parquet, if there are any."""
+    if found:
+        write_rows(path, "effects", [effect.row() for effect in found])
 
 
 def _levels(configurations: Sequence[Configuration], factor: str) -> list[Any]:

@@ -20,6 +20,7 @@ from mobilenet.scenario.given import plain_values
 from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.declaration import Study
+from mobilenet.studies.effects import study_effects
 from mobilenet.studies.spark import local_master
 from mobilenet.studies.store import open_store
 from mobilenet.studies.study import run_study
@@ -71,6 +72,17 @@ class StudyFrames:
     def handoffs(self) -> pd.DataFrame:
         """Each confirmed handoff of each run: host, begin_s, duration_s, interruption_s, cause."""
         return self._read("tables/handoffs.parquet")
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """Metric and effect, the largest first: level_1, level_2 of an interaction, effect, interval, p_adjusted. Empty
+        unless several factors vary.
+        """
+        import pandas as pd
+
+        metrics, study = list(dict.fromkeys(self.summary["metric"])), open_store(self.path).study
+        found = study_effects(self.path, list(study.factors), metrics, study.confidence)
+        return pd.DataFrame([effect.row() for effect in found])
 
     @cached_property
     def comparison(self) -> pd.DataFrame:

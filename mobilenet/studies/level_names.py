@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from mobilenet.studies.configurations import table_level
+from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies.declaration import unlabelled
 
 LONGEST = 40
@@ -22,9 +22,20 @@ _NAMED = re.compile(r"""\{['"]?(?:name|class|schedule|model|shape|kind)['"]?: ["
 _ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
 
 
+def table_level(level: Any) -> Any:
+    """The value as tables show it: a number, or text."""
+    if isinstance(level, float) and level.is_integer():
+        return int(level)
+    return level if isinstance(level, (int, float)) and not isinstance(level, bool) else shown_level(level)
+
+
+def shown_level(level: Any) -> str:
+    return level if isinstance(level, str) else inline(level)
+
+
 def short_level(level: Any) -> str:
     """A level in few words, without its factor."""
-    text = str(level)
+    text = shown_level(level)
     with suppress(ValueError):
         return f"{float(text):.10g}"  # 0.0 and 0 are one level
     if text == "{}":

@@ -10,11 +10,12 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mobilenet.metrics.registry import SIGNED, better, unit_of
+from mobilenet.metrics.registry import SIGNED, axis_name, better, unit_of
 from mobilenet.quoting import counted, shown
+from mobilenet.studies.effects import Effect
 from mobilenet.studies.level_names import LevelNames
 
 Row = Mapping[str, Any]  # of comparison.json: Finding.row()
@@ -87,3 +88,24 @@ def _verdict(row: Row, comparison: Row, direction: str) -> str:
             p = f"p = {row['p_adjusted']:.2g} after Holm"
             verdict += f" (the test is on the difference, {_of_difference(row)}; {p})"
     return verdict
+
+
+def effect_name(effect: Effect, names: LevelNames) -> str:
+    """`loss 0.05`, or `loss 0.05 with TCP`."""
+    return " with ".join(names.in_words(factor, level) for factor, level in effect.levels)
+
+
+def signed(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{shown(abs(value))}"
+
+
+def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool) -> str:
+    """What the effects on one metric come to; the largest comes first: `The largest effect on delay (s): ...`."""
+    first, alpha = effects[0], 1 - confidence
+    sure = [effect for effect in effects if effect.p_adjusted < alpha]
+    counts = f"{len(sure)} of {counted(len(effects), 'effect')} differ from 0 (adjusted p < {alpha:.2g})"
+    if not sure:
+        counts = f"none of {counted(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
+    i, metric = first.interval, axis_name(first.metric, of_processes)
+    change = f"{signed(i.mean)}; {confidence * 100:g} % interval {signed(i.low)} to {signed(i.high)}"
+    return f"The largest effect on {metric}: {effect_name(first, names)} ({change}); {counts}."

@@ -34,13 +34,12 @@ from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.configurations import (
     Configuration,
     PlannedRun,
-    combinations,
     configurations,
-    shown_level,
-    table_level,
+    planned_configurations,
 )
 from mobilenet.studies.configured import another_study, configured_file, differing, write_configuration
 from mobilenet.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
+from mobilenet.studies.level_names import shown_level, table_level
 from mobilenet.studies.rows import write_rows
 
 
@@ -158,12 +157,27 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     return store
 
 
+def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None] = lambda line: None) -> Study:
+    """The study with the replications of its directory if these are more, unless the caller has asked for fewer."""
+    if study.has_given_replications or not (path / "study.yaml").is_file():
+        return study
+    old = Study.load(path / "study.yaml")
+    before, now = old.replications, study.replications
+    if before.until or now.until or before.min <= now.min or differing_study(old, study):
+        return study
+    say(
+        f"{path}: keeps its {before.min} replications, although the study file asks for {now.min}; --replications"
+        f" {now.min} leaves out the others"
+    )
+    return study.model_copy(update={"replications": before})
+
+
 def open_store(path: Path) -> Store:
     """The directory of a study that was begun."""
     if not (path / "study.yaml").is_file():
         raise StudyError(f"{path}: not a study directory: it has no study.yaml")
     study = Study.load(path / "study.yaml")
-    return Store(path, study, [Configuration(n, levels, ()) for n, levels in enumerate(combinations(study))])
+    return Store(path, study, planned_configurations(study))
 
 
 def _scenario(study: Study, configuration: Configuration) -> AnyScenario:
@@ -174,13 +188,16 @@ def _require_same(path: Path, study: Study) -> None:
     """More replications or another comparison go on with what is there; anything else would mix two studies. Scenarios
     are compared as each configuration is written.
     """
-    old = Study.load(path / "study.yaml")
-    differences = [
+    if differences := differing_study(Study.load(path / "study.yaml"), study):
+        raise another_study(path, differences)
+
+
+def differing_study(old: Study, study: Study) -> list[str]:
+    """What makes two studies different ones."""
+    return [
         f"{key} was {shown_level(before)}, is {shown_level(after)}"
         for key, before, after in differing(_core(old), _core(study))
     ]
-    if differences:
-        raise another_study(path, differences)
 
 
 def _core(study: Study) -> dict[str, Any]:

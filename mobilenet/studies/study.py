@@ -32,11 +32,10 @@ from mobilenet.studies.compare import Finding, findings
 from mobilenet.studies.configurations import Configuration, configurations, seed_of
 from mobilenet.studies.csv_tables import read_rows, table_rows
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.effects import Effect, effects
 from mobilenet.studies.parts import Part, index
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_session
-from mobilenet.studies.store import Store, create, open_store
+from mobilenet.studies.store import Store, create, open_store, with_replications_so_far
 from mobilenet.studies.tables import write_tables
 
 if TYPE_CHECKING:
@@ -58,7 +57,9 @@ class Result:
 
 
 def default_directory(study: Study, file: Path) -> Path:
-    """studies/NAME; the name is the study's, or else its file's."""
+    """studies/NAME; the name is the study's, or else its file's. A study's own directory, of the study kept there."""
+    if study.is_kept:
+        return study.folder
     return STUDIES / (as_file_name(study.name or "") or file.stem)
 
 
@@ -82,6 +83,7 @@ def run_study(
         out = out if out is not None else default_directory(study, file)
     if out is None:
         raise StudyError("out: missing; a study that is given as a dictionary needs a directory")
+    study = with_replications_so_far(study, out, say)
     require_master(master)
     _require_metrics(study)
     store = create(study, out, allow_code, say)
@@ -156,18 +158,6 @@ def compare_study(path: Path) -> list[Finding] | None:
     return found
 
 
-def study_effects(path: Path, metrics: Sequence[str]) -> list[Effect]:
-    """Main effects and interactions on these metrics, and effects.csv and effects.parquet if there are any."""
-    store = open_store(path)
-    values = {} if _unstable(path) else _values(path, metrics)
-    found = [
-        effect for metric in metrics for effect in effects(store.configurations, values, metric, store.study.confidence)
-    ]
-    if found:
-        write_rows(path, "effects", [effect.row() for effect in found])
-    return found
-
-
 def _values(path: Path, metrics: Sequence[str]) -> dict[tuple[int, str], dict[int, float]]:
     """(configuration, metric) -> replication -> value."""
     values: dict[tuple[int, str], dict[int, float]] = {}
@@ -199,6 +189,7 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
     import tempfile
 
     _require_metrics(study)
+    study = study if out is None else with_replications_so_far(study, out)
     found = configurations(study, allow_code)
     seed = seed_of(study, 1)
     rule, done = study.replications, _done(study, out)

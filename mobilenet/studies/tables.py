@@ -32,8 +32,8 @@ from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.over_time import BUCKETS
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Aggregation
-from mobilenet.studies.configurations import table_level
 from mobilenet.studies.csv_tables import AGAIN
+from mobilenet.studies.level_names import table_level
 from mobilenet.studies.measure import delay_of_bin
 from mobilenet.studies.parts import HANDOFF, Part, in_order, index, planned_targets
 from mobilenet.studies.rows import RowFile, column_type, write_rows

@@ -74,7 +74,7 @@ def test_a_dry_run_knows_metrics_and_says_what_spark_takes(tmp_path: Path) -> No
     assert "did you mean 'delivery_delay_mean_s'" in one_line(done, 2)
     study.write_text(text)
     done = mobilenet("study", study, "--dry-run", place=tmp_path)
-    assert done.returncode == 0 and "of which are Spark's own" in " ".join(done.stdout.split())
+    assert done.returncode == 0 and "of which Spark itself takes" in " ".join(done.stdout.split())
 
 
 def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ from mobilenet.programs.children import Child
 from mobilenet.realtime.addresses import Addresses
 from mobilenet.realtime.applications import Applications, Told
 from mobilenet.realtime.lines import CHUNK_BYTES, Expressions
+from mobilenet.scenario.datagrams import Lines
 
-LINES = SimpleNamespace(
-    broadcast=r"broadcast (?P<number>[0-9]+)", deliver=r"deliver (?P<sender>[0-9]+) (?P<number>[0-9]+)"
-)
+LINES = Lines()
 
 
 class LateWriter:

@@ -175,3 +175,19 @@ def test_two_keys_of_set_may_be_valid_only_together() -> None:
     assert len(configurations(study)) == 1
     with pytest.raises(ScenarioError, match=r"set\.duration_s"):
         configurations(Study.of(values | {"set": {"duration_s": 4}}, Path()))
+
+
+def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None:
+    """Its message has its own line, and no part of the level itself."""
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "first.yaml").write_text(FIRST.read_text())
+    text = "scenario: scenarios/first.yaml\nfactors:\n  protocol:\n    - {name: mobile_causal}\n"
+    text += '    - {label: mine, class: "own.py:Own"}\n'
+    expected = "yaml:5: factors.protocol: level mine: protocol.class: file 'own.py' not found next to the scenario"
+    with pytest.raises(ScenarioError, match=f"{expected}$"):
+        configurations(study(tmp_path, text))
+    (tmp_path / "own.py").write_text("")
+    with pytest.raises(ScenarioError, match=f"{expected}; the study has one: copy .*own.py to .*scenarios$"):
+        configurations(study(tmp_path, text))
+    with pytest.raises(ScenarioError, match=r"level mine: protocol.promise: unknown key, did you mean 'promises'\?"):
+        configurations(study(tmp_path, text.replace("class:", "promise: fifo, class:")))

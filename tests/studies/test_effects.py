@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from mobilenet.viz.report.study import study_page
 
 from mobilenet.studies.configurations import Configuration
-from mobilenet.studies.effects import effects
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.effects import effects, study_effects, write_effects
+from mobilenet.studies.frames import StudyFrames
+from mobilenet.studies.level_names import LevelNames
+from mobilenet.studies.sentences import effect_name, effects_conclusion
+from tests.conftest import SCENARIOS
+from tests.studies.test_handed_on import made
 
 A, B, C = "wireless.loss", "hosts.count", "protocol.window"
 LEVELS = {A: [0, 0.1], B: [10, 20, 30], C: [4, 8]}
@@ -63,3 +72,28 @@ def test_no_effects_where_a_run_is_missing_or_only_one_factor_varies() -> None:
     alone = [Configuration(n, {A: level}, ()) for n, level in enumerate(LEVELS[A])]
     assert effects(alone, measured(0.2), "m", 0.95) == []
     assert effects([], {}, "m", 0.95) == []
+
+
+def test_the_conclusion_names_the_largest_effect_and_counts_the_sure_ones() -> None:
+    names, values = LevelNames({}), {(c, "latency"): own for (c, _), own in measured(0.2).items()}
+    found = effects(planned(), values, "latency", 0.95)
+    sure = sum(effect.p_adjusted < 0.05 for effect in found)
+    line = effects_conclusion(found, names, 0.95, True)
+    assert effect_name(found[0], names) in line and f"{sure} of {len(found)} effects differ from 0" in line
+    none = [replace(effect, p_adjusted=0.5) for effect in found]
+    assert "none of 9 effects differs from 0" in effects_conclusion(none, names, 0.95, True)
+
+
+def test_the_report_of_a_factorial_study_says_which_setting_matters(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(
+        f"scenario: {SCENARIOS}/first.yaml\nset: {{duration_s: 6, drain_s: 6}}\nreplications: {{min: 2}}\n"
+        "factors: {wireless.loss: [0, {label: lossy, value: 0.2}], workload.interval_s: [1, 3]}\n"
+    )
+    store = made(Study.load(file), tmp_path / "out")
+    page = study_page(store.path)
+    assert "Which setting matters most?" in page and "lossy with interval_s 3" in page
+    assert not (store.path / "effects.csv").exists()  # a report writes nothing else
+    write_effects(store.path, study_effects(store.path, list(store.study.factors), ["delivery_delay_mean_s"], 0.95))
+    assert len((store.path / "effects.csv").read_text().splitlines()) == 4
+    assert set(StudyFrames(store.path).effects.metric) >= {"delivery_delay_mean_s", "messages_sent_per_delivery"}

@@ -19,8 +19,8 @@ from mobilenet.studies.batch import Standing
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.parts import planned_targets
 from mobilenet.studies.spark import local_master, spark_session
-from mobilenet.studies.store import create
-from mobilenet.studies.study import Result, run_study
+from mobilenet.studies.store import create, with_replications_so_far
+from mobilenet.studies.study import Result, default_directory, run_study
 from mobilenet.studies.tables import tables_of_what_is_there, write_tables
 from mobilenet.studies.task import Batch, Job, perform
 from tests.conftest import ROOT
@@ -181,7 +181,7 @@ def test_precise_configurations_do_not_pay_for_others(spark: SparkSession, tmp_p
     run_study(file, tmp_path / "out", local_master(2), nothing, session=spark)
     assert tables_of(tmp_path / "out") == whole
     later = [standing for standing in told if standing.round == n.max() // 3]
-    said = f"wireless.loss={[0, 0.3][n.idxmax()]:g}: delivery_delay_mean_s ± "
+    said = f"loss {[0, 0.3][n.idxmax()]:g}: delivery_delay_mean_s ± "
     assert later and all(standing.imprecise.startswith(said) for standing in later)
     assert max(standing.done for standing in told) <= n.sum()
 
@@ -225,3 +225,25 @@ def test_a_run_that_fails_keeps_its_reason_when_its_batch_is_tried_again(tmp_pat
     for _ in range(3):
         perform(Batch(str(store.path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
     assert "already exists" in json.loads((store.failed / "c000-r0001.json").read_text())["error"]
+
+
+def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> None:
+    """A study extended by `--replications 3` is not shortened by its own file."""
+    file, out, told = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), tmp_path / "out", list[str]()
+    assert with_replications_so_far(Study.load(file), out, told.append).replications.min == 2
+    create(Study.load(file, replications=3), out)
+    assert with_replications_so_far(Study.load(file), out, told.append).replications.min == 3
+    said = "keeps its 3 replications, although the study file asks for 2; --replications 2 leaves out the others"
+    assert told == [f"{out}: {said}"]
+    assert with_replications_so_far(Study.load(file, replications=2), out).replications.min == 2
+    assert with_replications_so_far(Study.load(file, ["duration_s=6"]), out).replications.min == 2  # another study
+
+
+def test_a_study_in_its_own_directory_goes_on_there(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    create(Study.load(a_study(tmp_path, f"{ROOT}/scenarios/first.yaml")), out)
+    for named in (out, out / "study.yaml"):
+        kept = Study.load(named, replications=4)
+        assert default_directory(kept, named) == out
+    create(kept, out)
+    assert Study.load(out).replications.min == 4

@@ -12,7 +12,6 @@ import pytest
 import mobilenet
 from mobilenet.scenario import load_scenario
 
-
 EXPLICIT = "{schedule: explicit, outages: [{host: h1, at_s: 4, duration_s: 0.001}]}"
 ANYBODY = "{schedule: paper, station: s0, first_at_s: 4, every_s: 60, first_duration_s: 0.5}"
 

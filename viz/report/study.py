@@ -18,13 +18,15 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
 from mobilenet.studies.caveats import SAME_MOVEMENT, doubts, has_one_movement
-from mobilenet.studies.sentences import sentence
+from mobilenet.studies.effects import Effect, study_effects
+from mobilenet.studies.sentences import effect_name, effects_conclusion, sentence, signed
 
 from ..figures import study_figures
 from ..figures.frames import by_power
+from ..figures.means import metrics_of_interest
 from ..study_tables import StudyTables, study_tables, words_of
 from ..style import Look, percent
-from ..words import SIGNED, meaning, probability, with_interval
+from ..words import SIGNED, axis_name, meaning, probability, with_interval
 from .limits import limits_of
 from .page import bullets, code, folded, paragraph, pictures, radio, table, text, whole
 
@@ -38,6 +40,7 @@ FIRST = (
     "handoff_interruption_mean_s",
 )
 MOST_ROWS = 2_000
+MOST_EFFECTS = 20
 
 
 def study_page(directory: Path) -> str:
@@ -52,11 +55,13 @@ def study_page(directory: Path) -> str:
     factors = tables.factors
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
         figures = pictures(study_figures(directory, Path(folder), Look((".svg",), captions=False)))
+    effects = study_effects(directory, tables.factors, metrics_of_interest(tables), tables.confidence)
     main = sorted((row for row in rows if row["metric"] in FIRST), key=lambda row: FIRST.index(row["metric"]))
     sections = [
         ("Figures", figures),
         ("The numbers", _numbers(main, tables) + folded("all metrics", _numbers(rows[:MOST_ROWS], tables, names=True))),
         ("The comparison", _findings(tables)),
+        ("The effects", _effects(effects, tables)),
         (
             "The runs",
             _counts(verdicts, failed)
@@ -86,7 +91,7 @@ def study_page(directory: Path) -> str:
         f"{counted(len(runs), 'run')} of {counted(len(configurations), 'configuration')}; factors:"
         f" {', '.join(factors) or 'none'}"
     )
-    return whole(tables.name, overall, subtitle, _answer(tables, verdicts, failed), sections)
+    return whole(tables.name, overall, subtitle, _answer(tables, effects, verdicts, failed), sections)
 
 
 def _radios(directory: Path) -> set[bool]:
@@ -167,7 +172,7 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
     return paragraph(text(said)) + table(head, lines, numbers=len(factors) + 1 + names)
 
 
-def _answer(tables: StudyTables, verdicts: Counter[str], failed: int) -> str:
+def _answer(tables: StudyTables, effects: list[Effect], verdicts: Counter[str], failed: int) -> str:
     comparison = tables.comparison
     judged = (
         "Every run was judged by the verifier: "
@@ -176,6 +181,12 @@ def _answer(tables: StudyTables, verdicts: Counter[str], failed: int) -> str:
     )
     judged += "".join(f" {line[:1].upper()}{line[1:]}." for line in doubts(tables.summary))
     judged += f" Failed, and not in the numbers: {counted(failed, 'run')}." if failed else ""
+    if effects and (comparison is None or not comparison["findings"]):
+        return (
+            paragraph("<b>Which setting matters most?</b>")
+            + bullets(_conclusions(effects, tables))
+            + paragraph(text(judged))
+        )
     if comparison is None or not comparison["findings"]:
         return paragraph(
             "<b>What do the runs measure?</b>",
@@ -205,6 +216,38 @@ def _sentences(findings: list[dict[str, Any]], tables: StudyTables) -> str:
         placed = [f"{place}: {line}" if place else line for place, line in zip(where, lines, strict=True)]
         parts.append(paragraph(text(f"{meaning(metric, tables.of_processes)}:")) + bullets(placed))
     return "".join(parts)
+
+
+def _conclusions(effects: list[Effect], tables: StudyTables) -> list[str]:
+    by_metric: dict[str, list[Effect]] = {}
+    for effect in effects:
+        by_metric.setdefault(effect.metric, []).append(effect)
+    return [
+        effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes) for own in by_metric.values()
+    ]
+
+
+def _effects(effects: list[Effect], tables: StudyTables) -> str:
+    """The largest first; none for a study of fewer than two factors."""
+    if not effects:
+        return ""
+    head = ("effect", "quantity", "change", f"{percent(tables.confidence)} interval from", "to", "p, adjusted")
+    lines = [
+        (
+            effect_name(effect, tables.levels),
+            axis_name(effect.metric, tables.of_processes),
+            *map(signed, (effect.interval.mean, effect.interval.low, effect.interval.high)),
+            probability(effect.p_adjusted),
+        )
+        for effect in effects
+    ]
+    said = (
+        "The effect of a level is its mean difference to the first level of its factor, over all levels of the other"
+        " factors. The effect of two levels together is half of what one adds to the effect of the other."
+    )
+    shown_first, rest = lines[:MOST_EFFECTS], lines[MOST_EFFECTS:MOST_ROWS]
+    more = folded("smaller effects", table(head, rest, numbers=2)) if rest else ""
+    return paragraph(text(said)) + table(head, shown_first, numbers=2) + more
 
 
 def _findings(tables: StudyTables) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mobilenet.studies.compare import Finding, compared_row
-from mobilenet.studies.configurations import shown_level
+from mobilenet.studies.level_names import shown_level
 from mobilenet.studies.statistics import Comparison, holm
 
 NO_MEAN = ("unstable", "no data")

@@ -12,7 +12,7 @@ from collections import Counter
 from mobilenet.metrics.registry import meaning
 from mobilenet.network.radio.links import cell_m, half_heard_m
 from mobilenet.quoting import counted
-from mobilenet.studies.configurations import shown_level
+from mobilenet.studies.level_names import shown_level
 from mobilenet.studies.robust.radios import Radio
 from mobilenet.studies.robust.robust import Plan
 from mobilenet.studies.robust.verdicts import Claim, Effect, Shown, ratios_of, shown

@@ -45,6 +45,8 @@ def places_so_far_problem(events: Columns, positions: Columns, expected: Expecte
     tracks, problem = _tracks(positions)
     if problem is not None or expected is None or expected.hosts is None or expected.places is None:
         return problem
+    if not tracks and not len(events["time_ns"]):
+        return None  # it ended before anything was recorded
     plans = _plans(expected)
     return _nodes_problem(tracks, plans, expected.places) or _ways_problem(events, tracks, plans, expected)
 
