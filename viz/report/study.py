@@ -55,8 +55,10 @@ def study_page(directory: Path) -> str:
     factors = tables.factors
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
         figures = pictures(study_figures(directory, Path(folder), Look((".svg",), captions=False)))
-    effects = study_effects(directory, tables.factors, metrics_of_interest(tables), tables.confidence)
-    main = sorted((row for row in rows if row["metric"] in FIRST), key=lambda row: FIRST.index(row["metric"]))
+    asked = metrics_of_interest(tables)
+    effects = study_effects(directory, tables.factors, asked, tables.confidence)
+    order = list(dict.fromkeys((*asked, *FIRST)))
+    main = sorted((row for row in rows if row["metric"] in order), key=lambda row: order.index(row["metric"]))
     sections = [
         ("Figures", figures),
         ("The numbers", _numbers(main, tables) + folded("all metrics", _numbers(rows[:MOST_ROWS], tables, names=True))),
