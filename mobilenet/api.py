@@ -26,7 +26,7 @@ from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
     RunError,
-    free_copy_name,
+    copy_name,
     read_coded,
     read_derived,
     read_frame,
@@ -43,6 +43,7 @@ from mobilenet.rundir.writer import (
     write_recording,
 )
 from mobilenet.scenario import AnyScenario, ProcessScenario
+from mobilenet.scenario.base import files_matching
 from mobilenet.scenario.given import given_scenario
 from mobilenet.scenario.run_source import command_of
 from mobilenet.scenario.yaml_writer import to_yaml
@@ -336,21 +337,25 @@ def free_directory(stem: str, seed: int, replace: bool = False) -> Path:
     return candidate
 
 
-def write_scenario(directory: Path, scenario: AnyScenario) -> None:
-    """The effective scenario, and copies of the files that it names; of code, what ran."""
+def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any] | None = None) -> None:
+    """The effective scenario, or other `values`, and copies of the files that it names; of code, what ran."""
     from mobilenet.simulation.plugin_code import source_that_ran
 
-    values = _with_lists(scenario.model_dump())
-    copies: dict[Path, str] = {}
+    values = _with_lists(scenario.model_dump() if values is None else values)
+    loaded = (file for _, pattern in scenario.patterns() for file in files_matching(scenario.folder, pattern))
+    copies = {file.resolve(): str(file.relative_to(scenario.folder)) for file in loaded}
     for path, file in scenario.files():
-        name = copies.setdefault(file.resolve(), free_copy_name(file.name, copies.values()))
         *groups, key = path.split(".")
-        group = values
+        group: Any = values
         for step in groups:
             group = group[step]
         place: Any = int(key) if isinstance(group, list) else key
-        colon, what = group[place].rpartition(":")[1:]
-        group[place] = f"{name}:{what}" if colon else name
+        named, colon, what = group[place].rpartition(":") if ":" in group[place] else (group[place], "", "")
+        name = copies.setdefault(file.resolve(), copy_name(named, copies.values()))
+        if os.path.normpath(named) != name:  # what was started with a slash stays so
+            group[place] = f"{'./' if '/' in named and not colon else ''}{name}{colon}{what}"
+    for file, name in copies.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         if (ran := source_that_ran(file)) is not None:
             (directory / name).write_bytes(ran)
         else:

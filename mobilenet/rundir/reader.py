@@ -8,6 +8,7 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from os import SEEK_END
@@ -31,11 +32,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def free_copy_name(name: str, taken: Iterable[str]) -> str:
-    """For the copy of a file that a scenario names: not that of another copy, nor of a file of the run itself."""
-    own = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
-    while name in own or name in taken:
-        name = f"copy-{name}"
+OWN_FILES = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
+
+
+def copy_name(named: str, taken: Iterable[str]) -> str:
+    """Where the copy of a file that a scenario names goes: to the same place if it lies in the scenario's folder, but
+    not over another copy, nor over a file of the run itself.
+    """
+    name = os.path.normpath(named)
+    if os.path.isabs(name) or name.split(os.sep)[0] == os.pardir:
+        name = os.path.basename(name)
+    while name in OWN_FILES or name in taken:
+        name = os.path.join(os.path.dirname(name), f"copy-{os.path.basename(name)}")
     return name
 
 

@@ -96,6 +96,10 @@ class ScenarioFile(Parameters):
         """The files that it names: the dotted path of the key, and where the file is."""
         yield from ()
 
+    def patterns(self) -> Iterator[tuple[str, str]]:
+        """What its programs load besides those: the dotted path of the key, and a pattern for files_matching."""
+        yield from ()
+
     def code(self) -> Iterator[tuple[str, str, str | None]]:
         """The custom code that it names: dotted path, the value there, and the file, if it is one."""
         yield from ()
@@ -123,8 +127,20 @@ def require_files(scenario: ScenarioFile, root: Node) -> None:
         for path, file in scenario.files()
         if not is_file(file)
     ]
+    absent += [
+        line(root, path, f"{pattern!r} matches no file next to the scenario")
+        for path, pattern in scenario.patterns()
+        if not files_matching(scenario.folder, pattern)
+    ]
     if absent:
         raise ScenarioError("\n".join(absent))
+
+
+def files_matching(folder: Path, pattern: str) -> list[Path]:
+    """A file, all files of a folder, or those that match a pattern such as lib/*.py; compiled Python is left out."""
+    own = folder / pattern
+    found = own.rglob("*") if own.is_dir() else folder.glob(pattern)
+    return sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)
 
 
 def is_file(path: Path) -> bool:

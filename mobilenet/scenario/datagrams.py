@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from mobilenet.parameters import Parameters
 from mobilenet.protocols.declaration import Promise
-from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, files_of
+from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, LoadedFiles, files_of
 
 MOST_HOSTS = 256  # one octet of an address each
 LONGEST_NAME_BYTES = 200  # of a file; what is filled in has its room besides that
@@ -71,6 +71,7 @@ class Datagrams(Parameters):
         default=None,
         description="what each host runs; placeholders (docs/guide/real-time.md) are filled in; null: you start them",
     )
+    files: LoadedFiles
     network: str = Field(
         default="127.77.0.0/16",
         json_schema_extra={"pattern": NETWORK},
@@ -138,6 +139,6 @@ class Datagrams(Parameters):
         """The first two octets, as in 127.77."""
         return ".".join(self.network.split(".")[:2])
 
-    def files(self, folder: Path) -> Iterator[tuple[str, Path]]:
+    def named_files(self, folder: Path) -> Iterator[tuple[str, Path]]:
         if self.command is not None:
             yield from files_of(self.command, "protocol.command", folder)

@@ -68,8 +68,12 @@ class Scenario(MobileKeys):
         if isinstance(self.protocol, OwnProtocol) and self.protocol.file is not None:
             yield "protocol.class", self._folder / self.protocol.file
         if isinstance(self.protocol, (OwnProgram, Datagrams)):
-            yield from self.protocol.files(self._folder)
+            yield from self.protocol.named_files(self._folder)
         yield from files_of_metrics(self.metrics, self._folder)
+
+    def patterns(self) -> Iterator[tuple[str, str]]:
+        if isinstance(self.protocol, (OwnProgram, Datagrams)):
+            yield from ((f"protocol.files.{place}", pattern) for place, pattern in enumerate(self.protocol.files))
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
         if isinstance(self.protocol, OwnProtocol):

@@ -227,6 +227,10 @@ class ProcessScenario(ScenarioFile):
             yield from files_of(self.protocol.command, "protocol.command", self._folder)
         yield from files_of_metrics(self.metrics, self._folder)
 
+    def patterns(self) -> Iterator[tuple[str, str]]:
+        if isinstance(self.protocol, ProcessProgram):
+            yield from ((f"protocol.files.{place}", pattern) for place, pattern in enumerate(self.protocol.files))
+
     def code(self) -> Iterator[tuple[str, str, str | None]]:
         if isinstance(self.protocol, OwnBroadcast):
             yield "protocol.class", self.protocol.reference, self.protocol.file

@@ -40,6 +40,22 @@ Word = Annotated[str, Field(min_length=1, max_length=10_000), WITHOUT_NUL]
 CommandLine = Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000)]
 
 
+def _inside(value: str) -> str:
+    if os.path.isabs(value) or os.pardir in Path(value).parts or not Path(value).parts:
+        raise ValueError(f"expected a path from the scenario's folder to a file or folder inside, got {value!r}"[:200])
+    return value
+
+
+LoadedFiles = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=1000), WITHOUT_NUL, AfterValidator(_inside)], ...],
+    Field(
+        default=(),
+        max_length=100,
+        description="other files that programs load, copied with a run: files, folders, or patterns such as lib/*.lua",
+    ),
+]
+
+
 def _for_both(value: Any) -> Any:
     """Read one command as that of hosts and stations."""
     if isinstance(value, (list, tuple)):
@@ -118,6 +134,7 @@ class Program(Parameters):
     """The keys for programs that scenarios of both kinds have."""
 
     name: Literal["program"] = "program"
+    files: LoadedFiles
     settings: dict[str, Any] = Field(default={}, description="values that programs receive at their start")
     answer_within_s: float = Field(
         default=10.0,

@@ -111,7 +111,7 @@ class OwnProgram(Program):
         default=None, description="names of the buffers; null: those in the answer to the first start"
     )
 
-    def files(self, folder: Path) -> Iterator[tuple[str, Path]]:
+    def named_files(self, folder: Path) -> Iterator[tuple[str, Path]]:
         for role in ("host", "station"):
             yield from files_of(getattr(self.command, role), f"protocol.command.{role}", folder)
 

@@ -88,7 +88,7 @@ def write_configuration(
 
 def _difference(target: Path, fresh: Path) -> StudyError | None:
     """Between what is there and what is asked. No code of either is run."""
-    names = sorted(path.name for path in fresh.iterdir())
+    names = sorted(str(path.relative_to(fresh)) for path in fresh.rglob("*") if path.is_file())
     for name in names:
         if name != "scenario.yaml" and not _is_same(target / name, fresh / name):
             return another_study(target / name, ["differs from the file that the study names now"])

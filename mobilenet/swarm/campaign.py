@@ -13,7 +13,6 @@ Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
 import traceback
@@ -224,9 +223,10 @@ def record_adversary(
         skipped_tracks=0,
     )
     write_recording(directory, outcome.recording)
-    for _, file in () if own is None else own.scene.files():
-        shutil.copy(file, directory / file.name)
-    (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
+    if own is None:
+        (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
+    else:
+        write_scenario(directory, own.scene, described.model_dump())
     return _ended(directory, outcome.recording, facts, whole)
 
 

@@ -1,0 +1,87 @@
+"""Programs of several files and folders: a kept run repeats from its own directory, wherever that is.
+
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.parameters import ScenarioError
+from mobilenet.replay.comparison import difference
+from mobilenet.studies.declaration import Study
+from tests.studies.test_handed_on import handed_on
+
+NODE = """#!/usr/bin/env python3
+import os, sys
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+import maelstrom  # the node's own module, not the adapter
+assert open("data/words.txt").read() == "as it was"
+exec(maelstrom.code())
+"""
+SCENARIO = """
+processes: 4
+network: {{kind: abstract}}
+workload: {{sources: 2, messages: 3, instants: {{kind: uniform, latest: 20}}}}
+protocol:
+  command: [{words}]
+  files: [lib, "data/*.txt"]
+  settings: {{topology: line}}
+  order: none
+  delivers: agreement
+"""
+
+
+def written(folder: Path, samples: Path, words: str) -> Path:
+    """A node in `bin`, its module in `lib`, its data in `data`, the adapter next to the scenario."""
+    for name in ("bin", "lib/deep", "data"):
+        (folder / name).mkdir(parents=True)
+    shutil.copy(samples / "maelstrom.py", folder / "maelstrom.py")
+    (folder / "bin" / "node").write_text(NODE)
+    (folder / "bin" / "node").chmod(0o755)
+    node = (samples / "maelstrom_node.py").read_text()
+    (folder / "lib" / "maelstrom.py").write_text("from deep.text import TEXT\ndef code(): return TEXT\n")
+    (folder / "lib" / "deep" / "text.py").write_text(f"TEXT = {node!r}\n")
+    (folder / "data" / "words.txt").write_text("as it was")
+    (folder / "data" / "large.bin").write_text("not asked for")
+    path = folder / "scenario.yaml"
+    path.write_text(SCENARIO.format(words=words))
+    return path
+
+
+@pytest.mark.parametrize("words", ["python3, maelstrom.py, ./bin/node", "env, python3, ./maelstrom.py, bin/node"])
+def test_a_kept_run_repeats_from_elsewhere(words: str, samples: Path, tmp_path: Path) -> None:
+    done = mobilenet.run(written(tmp_path / "own", samples, words), out=tmp_path / "run", allow_code=True)
+    assert done.verdict == "valid" and done.metrics["deliveries"] > 8
+    shutil.rmtree(tmp_path / "own")
+    moved = Path(shutil.move(tmp_path / "run", tmp_path / "moved"))
+    assert not (moved / "data" / "large.bin").exists()
+    assert difference(moved, allow_code=True) is None
+    again = mobilenet.run(moved / "scenario.yaml", out=tmp_path / "again", allow_code=True)
+    assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
+
+
+def test_a_study_of_them_repeats_from_elsewhere(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    study = scenario.with_name("study.yaml")
+    study.write_text("scenario: scenario.yaml\nfactors: {processes: [3, 4]}\nreplications: {min: 2}\n")
+    handed_on(Study.load(study), tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        ("[nothing]", "protocol.files.0: 'nothing' matches no file next to the scenario"),
+        ("[lib, ../x]", "protocol.files.1: expected a path from the scenario's folder to a file or folder inside"),
+        ("[/etc]", "protocol.files.0: expected a path from the scenario's folder to a file or folder inside"),
+    ],
+)
+def test_what_cannot_be_copied_is_one_line(files: str, complaint: str, samples: Path, tmp_path: Path) -> None:
+    scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    with pytest.raises(ScenarioError) as caught:
+        mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
+    assert complaint in str(caught.value) and "\n" not in str(caught.value)
