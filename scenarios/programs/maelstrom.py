@@ -28,25 +28,41 @@ def tell(body, source="c1"):
     node.stdin.flush()
 
 
+def message_of(line):
+    """Destination and body of what the node wrote."""
+    try:
+        said = json.loads(line)
+        to, body = said["dest"], said["body"]
+        if not isinstance(body["type"], str) or (to.startswith("n") and to not in names):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        sys.exit(f"the node wrote {line.strip()[:200]!r}, expected a message of Maelstrom to a node or a client")
+    return to, body
+
+
 def ask(body):
     """A client's request; what the node says until its answer is there."""
     global asked
     asked += 1
     tell(body | {"msg_id": asked})
     for line in node.stdout:
-        said = json.loads(line)
-        if said["dest"].startswith("n"):
-            do("send", to=int(said["dest"][1:]), message=said["body"])
-        elif said["body"].get("in_reply_to") == asked:
-            if said["body"]["type"] == "error":
-                sys.exit(f"the node answers {body['type']} with an error: {said['body']}")
-            return said["body"]
+        to, said = message_of(line)
+        if to.startswith("n"):
+            do("send", to=names.index(to), message=said)
+        elif said.get("in_reply_to") == asked:
+            if said["type"] == "error":
+                sys.exit(f"the node answers {body['type']} with an error: {said}")
+            return said
     sys.exit(f"the node has ended with exit code {node.wait()}")
 
 
 def deliver():
     """What the node shows now, and has not shown before."""
-    for value in ask({"type": "read"})["messages"]:
+    answer = ask({"type": "read"})
+    values = answer.get("messages")
+    if not isinstance(values, list) or not all(type(value) is int and value >= 0 for value in values):
+        sys.exit(f"the node answers read with {str(answer)[:200]}, expected a list of whole numbers as messages")
+    for value in values:
         if value not in shown:
             shown.add(value)
             do("deliver", id=list(divmod(value, MANY)))

@@ -44,3 +44,24 @@ def test_a_node_that_fails_says_so(samples: Path, tmp_path: Path) -> None:
     error = ('answer["messages"] = values', 'answer["type"] = "error"')
     with pytest.raises(PluginError, match="the node answers read with an error"):
         played(samples, tmp_path / "errs", error)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "complaint"),
+    [
+        (
+            "cut",
+            ('answer["messages"] = values', "print('{\"src\"')"),
+            r"the node wrote '\{\"src\"', expected a message",
+        ),
+        ("stranger", ('"dest": neighbour,', '"dest": "n99",'), "the node wrote .*n99.*, expected a message"),
+        ("text", ('answer["messages"] = values', 'answer["messages"] = ["a"]'), "expected a list of whole numbers"),
+        ("none", ('answer["messages"] = values', "pass"), "expected a list of whole numbers"),
+    ],
+)
+def test_a_malformed_message_is_one_line(
+    name: str, change: tuple[str, str], complaint: str, samples: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(PluginError, match=complaint) as caught:
+        played(samples, tmp_path / name, change)
+    assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
