@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mobilenet.metrics import OwnMetric
-    from mobilenet.simulation.datagrams import RealTime
+    from mobilenet.realtime.pace import RealTime
     from mobilenet.simulation.outcome import Outcome
     from mobilenet.simulation.plugin_code import PluginError
 

@@ -151,8 +151,8 @@ def _first() -> float:
 
 def _real_time() -> dict[str, float]:
     """Lateness in milliseconds, p50 and p99."""
+    from mobilenet.realtime.pace import RealTime
     from mobilenet.scenario import Scenario
-    from mobilenet.simulation.datagrams import RealTime
     from mobilenet.simulation.mobile import Simulation
 
     interval_s = Scenario.load(SCENARIOS / "static.yaml").workload.interval_s

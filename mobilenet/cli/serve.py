@@ -6,6 +6,7 @@ Source    ours: docs/guide/real-time.md
 from __future__ import annotations
 
 import signal
+from functools import partial
 from types import FrameType
 from typing import Annotated, Any
 
@@ -36,17 +37,17 @@ def serve(
     """Run UDP programs on the network in real time."""
     with reporting(quiet):
         from mobilenet import api
+        from mobilenet.realtime.pace import RealTime
         from mobilenet.scenario import load_scenario
         from mobilenet.scenario.given import as_options
-        from mobilenet.simulation.datagrams import RealTime
 
         asked: list[str] = []
+        begins = partial(_say_addresses, load_scenario(scenario, overrides or []).protocol)
         _take_ctrl_c(asked)
-        _say_addresses(load_scenario(scenario, overrides or []).protocol)
         with progress(quiet, scenario.stem) as update, offering_force():
             done = api.run(
                 scenario, None, out, as_options(overrides, seed), update, allow_code, replace=force,
-                real_time=RealTime(hard_limit_ms, lambda: asked[0] if asked else ""),
+                real_time=RealTime(hard_limit_ms, lambda: asked[0] if asked else "", begins),
             )  # fmt: skip
         say(_summary(done))
         end_with_verdicts(done)
@@ -72,8 +73,9 @@ def _say_addresses(protocol: Any) -> None:
         return
     where = "the port that it sends from" if protocol.own_port is None else f"port {protocol.own_port}"
     say(
-        f"Start your programs now: host A sends to host B at {network}.A.B, port {protocol.port}, over UDP, and"
-        f" receives at {network}.A.A, {where}. Host 0 sends to host 1 at {network}.0.1:{protocol.port}"
+        f"Start your programs now: host A sends to host B at {network}.{'B' if protocol.flat else 'A'}.B, port"
+        f" {protocol.port}, over UDP, and receives at {network}.A.A, {where}. Host 0 sends to host 1 at"
+        f" {network}.{1 if protocol.flat else 0}.1:{protocol.port}"
     )
 
 
@@ -90,11 +92,17 @@ def _summary(done: Any) -> str:
         *(
             f"{counted(told[key], 'datagram')} {what}"
             for key, what in (
-                ("datagrams_of_strangers", "came from addresses that belong to no host and were dropped"),
-                ("datagrams_for_nobody", "arrived at hosts whose program could not be found"),
-                ("datagrams_too_long", "were too long for a frame"),
+                ("datagrams_from_outside", "dropped that came from outside 127.0.0.0/8"),
+                ("datagrams_to_nobody", "dropped that went to the address of no other host"),
+                ("datagrams_of_nobody", "dropped from sockets that are bound to no host's own address"),
+                ("datagrams_not_taken", "arrived where no program had a socket open, or its buffer was full"),
+                ("datagrams_too_long", "dropped that did not fit into a frame"),
             )
             if told[key]
+        ),
+        *(
+            f"{sender} sent from its own address to addresses of {pair}: these datagrams were carried as {sender}'s"
+            for sender, pair in told["senders_renamed"]
         ),
         *(f"{path}: this log never appeared, so its lines are unknown" for path in told["logs_that_never_were"]),
         *(

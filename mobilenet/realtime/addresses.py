@@ -14,33 +14,43 @@ from tempfile import TemporaryDirectory
 
 
 class Addresses:
-    """Of `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77; programs call h0 `first`."""
+    """Of `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77; programs call h0 `first`. `flat`: all
+    hosts reach a host at its own address, and otherwise each pair has one.
+    """
 
-    def __init__(self, prefix: str, hosts: int, port: int, first: int = 0) -> None:
+    def __init__(self, prefix: str, hosts: int, port: int, first: int = 0, flat: bool = False) -> None:
         self._text = prefix
         self._prefix = inet_aton(f"{prefix}.0.0")[:2]
         self._hosts = hosts
         self._port = port
         self._first = first
+        self.flat = flat
         self._folder: TemporaryDirectory[str] | None = None  # of files of hosts, until close()
 
     def of(self, host: int, peer: int) -> str:
-        """Where `host` reaches `peer`, without the port."""
-        return f"{self._text}.{host}.{peer}"
+        """Where `host` reaches `peer`, without the port; to itself its own address."""
+        return f"{self._text}.{peer if self.flat else host}.{peer}"
 
     def ends(self, address: bytes) -> tuple[int, int] | None:
-        """The sender and receiver of this address, four bytes; None: it does not belong to a pair."""
+        """The sender and receiver of this address, four bytes; both are the same in a host's own address. None: it
+        belongs to no hosts.
+        """
         host, peer = address[2], address[3]
-        if address[:2] != self._prefix or host == peer or max(host, peer) >= self._hosts:
+        if address[:2] != self._prefix or max(host, peer) >= self._hosts:
             return None
         return host, peer
+
+    def owner(self, address: bytes) -> int | None:
+        """The host whose own address this is."""
+        ends = self.ends(address)
+        return ends[0] if ends is not None and ends[0] == ends[1] else None
 
     def filled_in(self, word: str, host: int, own_port: int | None) -> str:
         """A word of a host's command, or the name of its log."""
         values = {
             "{me}": str(host + self._first),
             "{address}": self.of(host, host),
-            "{port}": str(own_port or 0),
+            "{own_port}": str(own_port or 0),
             "{peers}": ",".join(f"{self.of(host, peer)}:{self._port}" for peer in range(self._hosts) if peer != host),
         }
         for name, value in values.items():

@@ -25,7 +25,7 @@ from mobilenet.protocols.port import MessageId, UnicastHostPort
 from mobilenet.realtime.addresses import Addresses
 from mobilenet.realtime.gateway import MOST_BYTES, Gateway
 from mobilenet.realtime.lines import CHUNK_BYTES, Expressions, Log, Said
-from mobilenet.realtime.pace import Pace
+from mobilenet.realtime.pace import Pace, RealTime
 from mobilenet.realtime.tcp_refusal import TcpRefusal
 
 HEADER_BYTES = 16  # of Datagram
@@ -58,8 +58,7 @@ class Applications:
         children: Children,
         note: Note,
         now: Callable[[], int],
-        hard_limit_ms: float | None,
-        stopped: Callable[[], str],
+        asked: RealTime,
     ) -> None:
         self._told = told
         self._addresses = addresses
@@ -68,7 +67,7 @@ class Applications:
         self._children = children
         self._note = note
         self._now = now
-        self.pace = Pace(self._take, hard_limit_ms, stopped)
+        self.pace = Pace(self._take, asked)
         self._hosts: dict[int, LiveHost] = {}  # those whose programs may talk
         self._running: dict[int, Child] = {}
         self._mute: set[int] = set()  # those of them that have closed their standard output
@@ -130,10 +129,13 @@ class Applications:
         """For the manifest."""
         return {
             "lateness_ms": self.pace.lateness_ms(),
-            "datagrams_of_strangers": self._gateway.strangers,
-            "datagrams_for_nobody": self.undeliverable,
+            "datagrams_from_outside": self._gateway.from_outside,
+            "datagrams_to_nobody": self._gateway.to_nobody,
+            "datagrams_of_nobody": self._gateway.of_nobody,
+            "datagrams_not_taken": self.undeliverable,
             "datagrams_too_long": self.too_long,
             "logs_that_never_were": sorted(str(log.path) for log in self._logs.values() if log.is_missing),
+            "senders_renamed": [[f"h{a}", f"h{b}"] for a, b in sorted(self._gateway.renamed)],
             "claimed_twice": [f"h{me}" for me in sorted(self._gateway.claimed_twice)],
             "asked_for_tcp": [f"h{me}" for me in sorted(self._tcp.asked)],
         }

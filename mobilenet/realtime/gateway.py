@@ -2,11 +2,12 @@
 
 Model     one UDP socket on the loopback interface receives what is sent to any address of a pair, sees which one it
           was, and sends from any. Where the system does not let us bind to that interface, there is one socket for each
-          address. A program is where its last datagram came from, or at its own address and port if that is configured.
-          What is not from 127.0.0.0/8, or not for a pair of hosts, is dropped and counted
+          address. A datagram is handed over at the host's own port if a socket is open there, or else where the program
+          last sent from. What comes from outside 127.0.0.0/8, is for no host, or from nobody knows whom, is dropped and
+          counted
 Units     bytes
 Errors    ScenarioError: a port that is taken, a system that is not Linux
-Source    RFC 768; Linux: ip(7), IP_PKTINFO, and socket(7), SO_BINDTODEVICE; ours: docs/guide/real-time.md
+Source    RFC 768; Linux: ip(7), IP_PKTINFO and IP_RECVERR; socket(7), SO_BINDTODEVICE; ours: docs/guide/real-time.md
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.addresses import Addresses
 
 IP_PKTINFO = 8  # Linux; Python knows it from 3.12 on
+IP_RECVERR = 11
 INFO = struct.Struct("@i4s4s")  # interface, the address of ours, the destination
 MOST_BYTES = 65_507  # of a datagram
 MOST_PLACES = 1000  # that are remembered of a host
 AT_ONCE = 256  # datagrams, before the network goes on
 RECEIVE_BUFFER_BYTES = 1 << 22
+Place = tuple[str, int]  # address and port of a program's socket
 
 
 class Gateway:
@@ -33,13 +36,15 @@ class Gateway:
     def __init__(self, addresses: Addresses, hosts: int, own_port: int | None) -> None:
         self._addresses = addresses
         self._hosts = hosts
-        self._at: dict[int, tuple[str, int]] = {}  # host -> where its program is
-        if own_port is not None:
-            self._at = {host: (addresses.of(host, host), own_port) for host in range(hosts)}
-        self._is_learned = own_port is None
-        self._left: dict[int, set[tuple[str, int]]] = {}  # host -> where its program was before
+        self._own_port = own_port
+        self._spoke: dict[tuple[int, int], Place] = {}  # (host, peer) -> where its program last sent from to this peer
+        self._last: dict[int, Place] = {}  # the same, to anybody
+        self._left: dict[tuple[int, int], set[Place]] = {}  # where it has sent from before
         self.claimed_twice: set[int] = set()  # hosts that several programs claim to be, at the same time
-        self.strangers = 0
+        self.renamed: set[tuple[int, int]] = set()  # (sender by its own address, sender by the address that it sent to)
+        self.from_outside = 0
+        self.to_nobody = 0
+        self.of_nobody = 0
         self.sockets: dict[socket.socket, bytes | None] = {}  # with the one address that it is bound to
         self._from: dict[bytes | None, socket.socket] = {}
 
@@ -66,50 +71,66 @@ class Gateway:
     def take(self) -> Iterator[tuple[int, int, bytes]]:
         """What programs have sent: from, to, data. Not more than AT_ONCE of each socket."""
         for each, bound in self.sockets.items():
+            _refused(each)
             for _ in range(AT_ONCE):
                 try:
                     data, notes, _, source = each.recvmsg(MOST_BYTES, socket.CMSG_SPACE(INFO.size))
                 except BlockingIOError:
                     break
-                ends = self._ends(notes, bound)
-                if ends is None or not source[0].startswith("127."):
-                    self.strangers += 1
+                except ConnectionRefusedError:  # of an earlier datagram
                     continue
-                if self._is_learned and self._at.get(ends[0]) != source:
-                    self._moves(ends[0], source)
-                yield (*ends, data)
+                if not source[0].startswith("127."):
+                    self.from_outside += 1
+                elif (ends := self._ends(_destination(notes) if bound is None else bound, source)) is not None:
+                    self._learn(ends, source)
+                    yield (*ends, data)
 
-    def _moves(self, host: int, place: tuple[str, int]) -> None:
+    def _ends(self, destination: bytes, source: Place) -> tuple[int, int] | None:
+        """The hosts that a datagram is from and to. A socket that is bound to its host's own address says whose it is;
+        any other sends from 127.0.0.1, and the pair whose address it sends to says it.
+        """
+        ends = self._addresses.ends(destination)
+        if ends is None:
+            self.to_nobody += 1
+            return None
+        by_pair, to = ends
+        owner = self._addresses.owner(socket.inet_aton(source[0]))
+        if owner is None and by_pair == to:  # a flat address, and a socket that is not bound
+            self.of_nobody += 1
+            return None
+        if owner is not None and owner != by_pair != to:
+            self.renamed.add((owner, by_pair))
+        sender = by_pair if owner is None else owner
+        if sender == to:
+            self.to_nobody += 1
+            return None
+        return sender, to
+
+    def _learn(self, ends: tuple[int, int], place: Place) -> None:
         """A restarted program comes from another address; one that comes back was never gone."""
-        before = self._left.setdefault(host, set())
+        self._last[ends[0]] = place
+        known = self._spoke.get(ends)
+        if known == place:
+            return
+        self._spoke[ends] = place
+        if known is None or self._own_port is not None:
+            return
+        before = self._left.setdefault(ends, set())
         if place in before:
-            self.claimed_twice.add(host)
-        elif host in self._at and len(before) < MOST_PLACES:
-            before.add(self._at[host])
-        self._at[host] = place
+            self.claimed_twice.add(ends[0])
+        elif len(before) < MOST_PLACES:
+            before.add(known)
 
     def hand_over(self, source: int, to: int, data: bytes) -> bool:
-        """Give a datagram to the program of a host, from the address that it knows the sender by. False: the address of
-        that program is unknown, or its buffer is full.
+        """Give a datagram to the program of a host, from the address that it knows the sender by. It listens at its
+        `own_port`, or else where it last sent from to this sender, or to anybody. False: nowhere, or its buffer is
+        full.
         """
-        where = self._at.get(to)
-        if where is None:
-            return False
         name = socket.inet_aton(self._addresses.of(to, source))
         ours = self._from.get(name) or self._from[None]
-        try:
-            ours.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, INFO.pack(0, name, name))], 0, where)
-        except OSError:  # full, or refused: the datagram is lost, as it would be elsewhere
-            return False
-        return True
-
-    def _ends(self, notes: list[tuple[int, int, bytes]], bound: bytes | None) -> tuple[int, int] | None:
-        if bound is not None:
-            return self._addresses.ends(bound)
-        for level, kind, value in notes:
-            if level == socket.IPPROTO_IP and kind == IP_PKTINFO:
-                return self._addresses.ends(INFO.unpack(value[: INFO.size])[2])
-        return None
+        own = None if self._own_port is None else (self._addresses.of(to, to), self._own_port)
+        places = (own, self._spoke.get((to, source)), self._last.get(to))
+        return any(_sent(ours, name, data, place) for place in dict.fromkeys(places) if place is not None)
 
     def _on_the_loopback(self, port: int) -> dict[socket.socket, bytes | None] | None:
         """One socket for all addresses; None where the system does not allow that."""
@@ -132,7 +153,7 @@ class Gateway:
         try:
             for host in range(self._hosts):
                 for peer in range(self._hosts):
-                    if host != peer:
+                    if (host == peer) == self._addresses.flat:
                         ours = _new_socket()
                         found[ours] = socket.inet_aton(self._addresses.of(host, peer))
                         ours.bind((self._addresses.of(host, peer), port))
@@ -147,4 +168,34 @@ def _new_socket() -> socket.socket:
     ours = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     ours.setblocking(False)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    ours.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
     return ours
+
+
+def _destination(notes: list[tuple[int, int, bytes]]) -> bytes:
+    """The address that a datagram was sent to."""
+    kept = (value for level, kind, value in notes if level == socket.IPPROTO_IP and kind == IP_PKTINFO)
+    return INFO.unpack(next(kept)[: INFO.size])[2]  # type: ignore[no-any-return]
+
+
+def _sent(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
+    """Whether a socket there has taken it. On the loopback interface a refusal is known at once."""
+    for _ in range(2):  # an error of an earlier datagram is told once
+        try:
+            ours.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, INFO.pack(0, name, name))], 0, place)
+        except ConnectionRefusedError:
+            continue
+        except OSError:  # its buffer is full: the datagram is lost, as it would be elsewhere
+            return False
+        return place not in _refused(ours)
+    return False
+
+
+def _refused(ours: socket.socket) -> set[Place]:
+    """Where datagrams of this socket have been refused since the last call."""
+    found: set[Place] = set()
+    while True:
+        try:
+            found.add(ours.recvmsg(0, 0, socket.MSG_ERRQUEUE)[3])
+        except OSError:  # no more
+            return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 import selectors
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,17 +27,22 @@ class FellBehind(ProgramError):
     """The emulation is later than allowed."""
 
 
-class Pace:
-    """`take`: called when something may have come in. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what
-    the run was asked to end, or nothing.
+class RealTime(NamedTuple):
+    """Asked for. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what the run was asked to end, or
+    nothing; asked again and again. `begins`: called as the clock starts.
     """
 
-    def __init__(
-        self, take: Callable[[], None], hard_limit_ms: float | None, stopped: Callable[[], str] = lambda: ""
-    ) -> None:
-        self._stopped = stopped
+    hard_limit_ms: float | None = None
+    stopped: Callable[[], str] = lambda: ""
+    begins: Callable[[], None] = lambda: None
+
+
+class Pace:
+    """`take`: called when something may have come in."""
+
+    def __init__(self, take: Callable[[], None], asked: RealTime) -> None:
+        self._asked = asked
         self._take = take
-        self._limit_ms = hard_limit_ms
         self._selector = selectors.DefaultSelector()
         self._begun_ns: int | None = None
         self._due_ns: int | None = None  # the first event of the batch that is being done
@@ -59,7 +64,7 @@ class Pace:
         """
         if self._begun_ns is None:  # what is due at the beginning, programs' starts among it, takes no time
             return now_ns
-        if by := self._stopped():
+        if by := self._asked.stopped():
             raise ProgramError(f"stopped by {by} at {now_ns / 1e9:.3f} s", is_input=False)
         target_ns = until_ns if next_ns is None else min(next_ns, until_ns)
         left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
@@ -71,14 +76,16 @@ class Pace:
     def ran(self) -> None:
         """What was due is done: note how late, and take in what has come."""
         if self._begun_ns is None:
+            self._asked.begins()
             self._begun_ns = time.monotonic_ns()
         if self._due_ns is not None:
             late_ns = self._elapsed_ns() - self._due_ns
             self._late_ns.append(late_ns)
-            if self._limit_ms is not None and late_ns > self._limit_ms * MILLISECOND:
+            if self._asked.hard_limit_ms is not None and late_ns > self._asked.hard_limit_ms * MILLISECOND:
                 raise FellBehind(
                     f"at {self._due_ns / 1e9:.3f} s the emulation is {late_ns / MILLISECOND:.1f} ms late, more than"
-                    f" --hard-limit-ms {self._limit_ms:g}; expected fewer hosts, less load, or a faster machine",
+                    f" --hard-limit-ms {self._asked.hard_limit_ms:g}; expected fewer hosts, less load, or a faster"
+                    " machine",
                     is_input=False,
                 )
         self._take()

@@ -25,7 +25,7 @@ MOST_HOSTS = 256  # one octet of an address each
 LONGEST_NAME_BYTES = 200  # of a file; what is filled in has its room besides that
 LONGEST_PATTERN = 500
 NETWORK = r"^127\.([1-9][0-9]{0,2})\.0\.0/16$"
-PLACES = ("{me}", "{address}", "{port}", "{peers}", "{hosts_file}")  # of a command, filled in for each host
+PLACES = ("{me}", "{address}", "{own_port}", "{peers}", "{hosts_file}")  # of a command, filled in for each host
 
 
 def _expression(*groups: str) -> AfterValidator:
@@ -77,12 +77,16 @@ class Datagrams(Parameters):
         json_schema_extra={"pattern": NETWORK},
         description="127.1.0.0/16 to 127.254.0.0/16: host A reaches host B at A.B of it; A's own address is A.A",
     )
+    flat: bool = Field(
+        default=False, description="all hosts reach host B at B.B; programs must send from their own address, too"
+    )
     port: int = Field(default=7000, ge=1024, le=65_535, description="of all these addresses: where programs send to")
     own_port: int | None = Field(
         default=None,
         ge=1024,
         le=65_535,
-        description="where programs listen, at their own address; null: where their first datagram comes from",
+        description="where programs listen, at their own address; where no socket is open there, or null: where their"
+        " last datagram came from",
     )
     logs: Annotated[str, WITHOUT_NUL] | None = Field(
         default=None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import Children
@@ -20,19 +20,11 @@ from mobilenet.realtime.addresses import Addresses
 from mobilenet.realtime.applications import Applications, LiveHost, Told
 from mobilenet.realtime.gateway import Gateway
 from mobilenet.realtime.lines import Expressions
+from mobilenet.realtime.pace import RealTime
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.datagrams import MOST_HOSTS, Datagrams
 from mobilenet.scenario.protocol_groups import OwnDeclaration
-
-
-class RealTime(NamedTuple):
-    """Asked for. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what the run was asked to end, or
-    nothing; asked again and again.
-    """
-
-    hard_limit_ms: float | None = None
-    stopped: Callable[[], str] = lambda: ""
 
 
 def applications_of(
@@ -59,11 +51,10 @@ def applications_of(
         protocol.command, protocol.port, protocol.own_port, protocol.logs, Expressions(protocol.lines, hosts),
         scenario.folder.resolve(),
     )  # fmt: skip
-    addresses = Addresses(protocol.prefix, hosts, protocol.port, protocol.first_number)
+    addresses = Addresses(protocol.prefix, hosts, protocol.port, protocol.first_number, protocol.flat)
     gateway = Gateway(addresses, hosts, protocol.own_port)
     children = Children(scenario.folder, errors_into)
-    add, limit_ms, stopped = recording.events.add, real_time.hard_limit_ms, real_time.stopped
-    return Applications(told, addresses, gateway, children, add, now, limit_ms, stopped)
+    return Applications(told, addresses, gateway, children, recording.events.add, now, real_time)
 
 
 def declaration_of_datagrams(applications: Applications) -> type[Declaration]:

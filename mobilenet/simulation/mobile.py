@@ -28,7 +28,7 @@ from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import ScenarioError
-from mobilenet.realtime.pace import Pace
+from mobilenet.realtime.pace import Pace, RealTime
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import require_size
@@ -37,7 +37,7 @@ from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
 from mobilenet.simulation.counters import Counters, FrameObserver, HopObserver, Totals, both
-from mobilenet.simulation.datagrams import RealTime, applications_of
+from mobilenet.simulation.datagrams import applications_of
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.interventions import Interventions

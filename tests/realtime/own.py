@@ -24,7 +24,7 @@ def scenario(folder: Path, code: str | None, hosts: int = 2, duration_s: float =
     protocol: dict[str, Any] = {"name": "datagrams", "port": port, "own_port": port + 1, **more.pop("protocol", {})}
     if code is not None:
         (folder / "program.py").write_text(PROGRAM + code)
-        protocol |= {"command": [sys.executable, "program.py", "{address}", "{port}", "{peers}"], "lines": {}}
+        protocol |= {"command": [sys.executable, "program.py", "{address}", "{own_port}", "{peers}"], "lines": {}}
     values = {
         "duration_s": duration_s,
         "drain_s": 1.5,

@@ -12,6 +12,7 @@ from mobilenet.programs.children import Child
 from mobilenet.realtime.addresses import Addresses
 from mobilenet.realtime.applications import Applications, Told
 from mobilenet.realtime.lines import CHUNK_BYTES, Expressions
+from mobilenet.realtime.pace import RealTime
 from mobilenet.scenario.datagrams import Lines
 
 LINES = Lines()
@@ -46,8 +47,7 @@ def test_a_line_comes_before_what_was_sent_after_it(way: str, words_before: int,
         None,  # type: ignore[arg-type]
         lambda now, node, event, *more: noted.append(event),
         lambda: 0,
-        None,
-        lambda: "",
+        RealTime(),
     )
     applications._see_who_ended = lambda: None  # type: ignore[method-assign]
     host: Any = SimpleNamespace(port=SimpleNamespace(me=0), send=lambda to, data: 0)
