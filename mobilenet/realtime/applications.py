@@ -130,8 +130,8 @@ class Applications:
         return {
             "lateness_ms": self.pace.lateness_ms(),
             "datagrams_from_outside": self._gateway.from_outside,
-            "datagrams_to_nobody": self._gateway.to_nobody,
-            "datagrams_of_nobody": self._gateway.of_nobody,
+            "datagrams_misaddressed": self._gateway.misaddressed,
+            "datagrams_unidentified": self._gateway.unidentified,
             "datagrams_not_taken": self.undeliverable,
             "datagrams_too_long": self.too_long,
             "logs_that_never_were": sorted(str(log.path) for log in self._logs.values() if log.is_missing),

@@ -3,7 +3,7 @@
 Model     one UDP socket on the loopback interface receives what is sent to any address of a pair, sees which one it
           was, and sends from any. Where the system does not let us bind to that interface, there is one socket for each
           address. A datagram is handed over at the host's own port if a socket is open there, or else where the program
-          last sent from. What comes from outside 127.0.0.0/8, is for no host, or from nobody knows whom, is dropped and
+          last sent from. What comes from outside 127.0.0.0/8, is for no host, or has no known sender, is dropped and
           counted
 Units     bytes
 Errors    ScenarioError: a port that is taken, a system that is not Linux
@@ -38,13 +38,13 @@ class Gateway:
         self._hosts = hosts
         self._own_port = own_port
         self._spoke: dict[tuple[int, int], Place] = {}  # (host, peer) -> where its program last sent from to this peer
-        self._last: dict[int, Place] = {}  # the same, to anybody
+        self._last: dict[int, Place] = {}  # the same, to any host
         self._left: dict[tuple[int, int], set[Place]] = {}  # where it has sent from before
         self.claimed_twice: set[int] = set()  # hosts that several programs claim to be, at the same time
         self.renamed: set[tuple[int, int]] = set()  # (sender by its own address, sender by the address that it sent to)
         self.from_outside = 0
-        self.to_nobody = 0
-        self.of_nobody = 0
+        self.misaddressed = 0
+        self.unidentified = 0
         self.sockets: dict[socket.socket, bytes | None] = {}  # with the one address that it is bound to
         self._from: dict[bytes | None, socket.socket] = {}
 
@@ -86,23 +86,23 @@ class Gateway:
                     yield (*ends, data)
 
     def _ends(self, destination: bytes, source: Place) -> tuple[int, int] | None:
-        """The hosts that a datagram is from and to. A socket that is bound to its host's own address says whose it is;
-        any other sends from 127.0.0.1, and the pair whose address it sends to says it.
+        """The hosts that a datagram is from and to. A socket that is bound to its host's own address identifies the
+        sender. Any other socket sends from 127.0.0.1, and then the pair does, to whose address it sends.
         """
         ends = self._addresses.ends(destination)
         if ends is None:
-            self.to_nobody += 1
+            self.misaddressed += 1
             return None
         by_pair, to = ends
         owner = self._addresses.owner(socket.inet_aton(source[0]))
         if owner is None and by_pair == to:  # a flat address, and a socket that is not bound
-            self.of_nobody += 1
+            self.unidentified += 1
             return None
         if owner is not None and owner != by_pair != to:
             self.renamed.add((owner, by_pair))
         sender = by_pair if owner is None else owner
         if sender == to:
-            self.to_nobody += 1
+            self.misaddressed += 1
             return None
         return sender, to
 
@@ -123,7 +123,7 @@ class Gateway:
 
     def hand_over(self, source: int, to: int, data: bytes) -> bool:
         """Give a datagram to the program of a host, from the address that it knows the sender by. It listens at its
-        `own_port`, or else where it last sent from to this sender, or to anybody. False: nowhere, or its buffer is
+        `own_port`, or else where it last sent from to this sender, or to any host. False: nowhere, or its buffer is
         full.
         """
         name = socket.inet_aton(self._addresses.of(to, source))
@@ -180,7 +180,7 @@ def _destination(notes: list[tuple[int, int, bytes]]) -> bytes:
 
 def _sent(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
     """Whether a socket there has taken it. On the loopback interface a refusal is known at once."""
-    for _ in range(2):  # an error of an earlier datagram is told once
+    for _ in range(2):  # the error of an earlier datagram comes once
         try:
             ours.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, INFO.pack(0, name, name))], 0, place)
         except ConnectionRefusedError:

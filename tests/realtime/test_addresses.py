@@ -106,7 +106,7 @@ def test_from_a_socket_without_an_address_nobody_knows_whose_it_is(tmp_path: Pat
 if me == 0: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", peers[1])
 """
     done = talked(tmp_path, code, flat=True)
-    assert facts(done)["datagrams_of_nobody"] == 1 and done.metrics["datagrams"] == 0
+    assert facts(done)["datagrams_unidentified"] == 1 and done.metrics["datagrams"] == 0
 
 
 def test_a_run_without_datagrams_is_valid_of_nothing(tmp_path: Path) -> None:
