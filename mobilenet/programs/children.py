@@ -68,7 +68,7 @@ class Children:
     def spawn(self, node: str, command: Sequence[str]) -> Child:
         """Start the program of a node, in the scenario's folder. Its first word may be a file there."""
         own = self._folder / command[0]
-        first = str(own.resolve()) if own.is_file() else command[0]
+        first = str(own.absolute()) if own.is_file() else command[0]  # a link stays one, as in an environment of Python
         input_end, to = os.pipe()
         back, output_end = os.pipe()
         try:
