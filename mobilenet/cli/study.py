@@ -286,11 +286,6 @@ def _print_study(done: Any) -> None:
         say(f"failed: {line}", always=True)
     for run in done.violated[:10]:
         say(f"violated: {run}", always=True)
-    for configuration in done.unstable:
-        say(
-            f"unstable: {configuration.label}: the backlog at stations and hosts keeps growing, so the mean is"
-            " undefined"
-        )
     for line in done.doubts:
         say(line)
     if (radio := radio_of_study(done.store.path)) is not None:

@@ -55,7 +55,7 @@ def compare(study: StudyDirectory, wanted: Metrics = None, as_json: AsJson = Fal
             say(f"Next: mobilenet report {quoted(study)}")
             return
         _print_comparison(tables)
-        for line in doubts(tables.summary):
+        for line in doubts(tables.summary, tables.levels):
             say(line)
         with together(study) as place:
             for suffix in ("svg", "png"):
@@ -90,7 +90,7 @@ def show_study(directory: Path, wanted: Sequence[str], as_json: bool) -> None:
     if note:
         say(note)
     _print_means(tables, metrics)
-    for line in doubts(tables.summary):
+    for line in doubts(tables.summary, tables.levels):
         say(line)
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     say(f"{quoted(directory)}: {counted(sum(verdicts.values()), 'run')}: {judged}; other metrics with --metric")

@@ -8,10 +8,13 @@ Source    mobilenet/studies/aggregation.py; ours: docs/guide/studies.md
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mobilenet.quoting import counted
 from mobilenet.scenario import AnyScenario, Scenario
-from mobilenet.studies.aggregation import PROBABLY
+from mobilenet.studies.aggregation import PROBABLY, UNSTABLE
 from mobilenet.studies.csv_tables import Rows
+from mobilenet.studies.level_names import LevelNames
 
 SAME_MOVEMENT = (
     "all of which follow the same recorded movement: broadcasts, losses and faults differ, but positions do not"
@@ -30,16 +33,19 @@ def has_one_movement(scenario: AnyScenario) -> bool:
     return mobility.model == "tracks" and not mobility.are_worlds_of_their_own
 
 
-def doubts(summary: Rows) -> list[str]:
-    """A line for each of them, for people; `summary`: the rows of tables/summary.csv."""
+def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)) -> list[str]:
+    """A line for each configuration with one of these labels, for people; `summary`: the rows of tables/summary.csv."""
     found = []
     for row in summary:
-        if row["label"] == PROBABLY and row["metric"] == "backlog_slope":
+        if row["label"] in labels and row["metric"] == "backlog_slope":
             columns = list(row)
             factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
-            where = ", ".join(f"{factor}={row[factor]}" for factor in factors) or "as it is"
+            where = ", ".join(names.in_words(factor, row[factor]) for factor in factors) or "as it is"
+            growth = f"the backlog grew by {float(row['mean']) * 100:.0f} % of its mean over the second half of the window"
             runs = counted(int(row["n"]), "run")
             found.append(
-                f"{PROBABLY}: {where}: the backlog grows in all {runs}; more replications are needed to decide"
+                f"{PROBABLY}: {where}: {growth}, and grew in all {runs}; more replications are needed to decide"
+                if row["label"] == PROBABLY
+                else f"{UNSTABLE}: {where}: {growth}, on average over {runs}, so no other mean exists"
             )
     return found

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 
 RUNS_AWAY = 0.25  # growth of a backlog over half a window, as a multiple of its mean; one that began at nothing has 2/3
+ENOUGH_TO_BE_SURE = 5  # replications, before a configuration may have no mean
 POWER = 0.8  # with which the number of replications still needed is to find the difference seen so far
 
 
@@ -182,7 +183,7 @@ def grows(slopes: Values, alpha: float = 0.01) -> bool:
     """Whether a quantity grows without end, from one slope per replication (relative_slope)."""
     from scipy import stats
 
-    if len(slopes) < 2 or float(np.mean(slopes)) < RUNS_AWAY:
+    if len(slopes) < ENOUGH_TO_BE_SURE or float(np.mean(slopes)) < RUNS_AWAY:
         return False
     if np.ptp(slopes) == 0:
         return True
@@ -190,8 +191,8 @@ def grows(slopes: Values, alpha: float = 0.01) -> bool:
 
 
 def may_grow(slopes: Values) -> bool:
-    """Whether it grows in every run, in each as much as grows() asks of the mean, but they are too few to be sure: two
-    slopes are significant at 0.01 only where they differ by less than a sixteenth.
+    """Whether it grows in every run, in each as much as grows() asks of the mean, but they are too few to be sure:
+    a few short runs that fill up in the same way are alike, too.
     """
     return len(slopes) >= 2 and float(np.min(slopes)) >= RUNS_AWAY and not grows(slopes)
 

@@ -24,7 +24,7 @@ from mobilenet.quoting import as_file_name
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import OwnProtocol, ProcessScenario
 from mobilenet.studies import StudyError
-from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.aggregation import PROBABLY, UNSTABLE
 from mobilenet.studies.batch import Progress, run_all
 from mobilenet.studies.caveats import doubts
 from mobilenet.studies.commands import require_programs
@@ -32,6 +32,7 @@ from mobilenet.studies.compare import Finding, findings
 from mobilenet.studies.configurations import Configuration, configurations, seed_of
 from mobilenet.studies.csv_tables import read_rows, table_rows
 from mobilenet.studies.declaration import Study
+from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.parts import Part, index
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_session
@@ -53,7 +54,7 @@ class Result:
     failed: list[str]  # run: why
     violated: list[str]  # runs
     unstable: list[Configuration]
-    doubts: list[str] = field(default_factory=list)  # about others, for people
+    doubts: list[str] = field(default_factory=list)  # about means that do not exist, or may not, for people
 
 
 def default_directory(study: Study, file: Path) -> Path:
@@ -103,7 +104,7 @@ def run_study(
         [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
         [row["run"] for row in table if row["verdict"] == "violated"],
         [store.configurations[number] for number in sorted(unstable)],
-        doubts(table_rows(store.path, "tables/summary.csv")),
+        doubts(table_rows(store.path, "tables/summary.csv"), LevelNames(study.factors), (UNSTABLE, PROBABLY)),
     )
 
 

@@ -82,7 +82,9 @@ def test_growth_without_end_is_told_from_a_settled_level() -> None:
     assert not may_grow(growing) and not may_grow(settled)
     two = np.array([0.66, 0.57])  # of a level that does grow
     assert not grows(two) and may_grow(two)
-    assert not may_grow(two[:1]) and not may_grow(np.array([0.66, 0.2])) and not may_grow(np.array([0.6, 0.6]))
+    assert not may_grow(two[:1]) and not may_grow(np.array([0.66, 0.2]))
+    alike = np.array([0.61, 0.62, 0.6, 0.61, 0.62])  # significant however few there are
+    assert not grows(alike[:4]) and may_grow(alike[:4]) and grows(alike) and grows(np.full(5, 0.6))
     assert relative_slope(times, np.zeros(30)) == 0
 
 

@@ -97,10 +97,9 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
     unstable = own["label"] == UNSTABLE
     if label and unstable.any():
         label += ": unstable" if unstable.all() else " (×: unstable)"
-    known = own[own["mean"].notna()]
-    below, above = (known["mean"] - known["low"]).fillna(0), (known["high"] - known["mean"]).fillna(0)
-    axes.errorbar(
-        (known["x"] + shift).to_numpy(), known["mean"].to_numpy(), yerr=[below.to_numpy(), above.to_numpy()],
+    below, above = (own["mean"] - own["low"]).fillna(0), (own["high"] - own["mean"]).fillna(0)
+    axes.errorbar(  # a level without a mean interrupts the line
+        (own["x"] + shift).to_numpy(), own["mean"].to_numpy(), yerr=[below.to_numpy(), above.to_numpy()],
         color=colour, linestyle=LINES[number % len(LINES)] if numeric else "none", marker=MARKS[number % len(MARKS)],
         markersize=4, capsize=2.5, linewidth=1.3, label=plain(label) or None,
     )  # fmt: skip

@@ -181,7 +181,7 @@ def _answer(tables: StudyTables, effects: list[Effect], verdicts: Counter[str], 
         + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
         + "."
     )
-    judged += "".join(f" {line[:1].upper()}{line[1:]}." for line in doubts(tables.summary))
+    judged += "".join(f" {line[:1].upper()}{line[1:]}." for line in doubts(tables.summary, tables.levels))
     judged += f" Failed, and not in the numbers: {counted(failed, 'run')}." if failed else ""
     if effects and (comparison is None or not comparison["findings"]):
         return (
