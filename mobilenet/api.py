@@ -353,7 +353,8 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         named, colon, what = group[place].rpartition(":") if ":" in group[place] else (group[place], "", "")
         name = copies.setdefault(file.resolve(), copy_name(named, copies.values()))
         if os.path.normpath(named) != name:  # what was started with a slash stays so
-            group[place] = f"{'./' if '/' in named and not colon else ''}{name}{colon}{what}"
+            is_program = path.startswith("protocol.command") and "/" in named
+            group[place] = f"{'./' if is_program else ''}{name}{colon}{what}"
     for file, name in copies.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         if (ran := source_that_ran(file)) is not None:

@@ -33,7 +33,9 @@ from .style import (
     LOOK,
     MARKS,
     QUIET,
+    WIDE_IN,
     Look,
+    entitle,
     large_numbers,
     numeric_ticks,
     page,
@@ -43,6 +45,8 @@ from .style import (
     unstable_mark,
 )
 from .words import axis_name
+
+MOST_PLACES = 8  # of a picture
 
 
 def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, wanted: Sequence[str] = ()) -> None:
@@ -54,17 +58,26 @@ def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, wa
         raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` makes it")
     metrics = list(dict.fromkeys(finding["metric"] for finding in tables.comparison["findings"]))
     metrics = [metric for metric in metrics if metric in wanted or not wanted]
-    down, across, width, height = look.panels(max(1, len(metrics)), 4.2 if len(metrics) > 1 else 6, 3.6)
+    is_long = len(metrics) > 2 and look.width_in is not None and look.width_in < WIDE_IN
+    down, across, width, height = look.panels(
+        max(1, len(metrics)), 4.2 if len(metrics) > 1 else 6, 2.6 if is_long else 3.6
+    )
     with page(width, height + 0.9, 2 * down, across, squeeze=False, height_ratios=(1.6, 1) * down) as (figure, rows):
         _compose(figure, rows, tables, metrics, captions, look)
         save(figure, target)
+
+
+def has_room(tables: StudyTables) -> bool:
+    """Whether a picture can show all combinations of the other factors."""
+    return len(Layout.of(tables, (tables.comparison or {})["factor"]).places) <= MOST_PLACES
 
 
 def method(tables: StudyTables) -> str:
     """What the picture shows, in words."""
     comparison = tables.comparison or {}
     sure = percent(tables.confidence)
-    counts = sorted({int(row["n"]) for row in tables.summary})
+    compared = {finding["metric"] for finding in comparison["findings"]}
+    counts = sorted({int(row["n"]) for row in tables.summary if row["metric"] in compared})
     n = f"{counts[0]} to {counts[-1]}" if counts[0] != counts[-1] else f"{counts[-1]}"
     margin = comparison.get("equivalence_margin")
     band = (
@@ -163,13 +176,8 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], ca
         )
         legend.get_title().set_color("#666666")
     if look.titles:
-        figure.suptitle(
-            plain(f"What {layout.factor} changes, against {tables.levels.name(layout.factor, comparison['baseline'])}"),
-            fontsize=11,
-            fontweight="bold",
-            x=0.01,
-            ha="left",
-        )
+        baseline = tables.levels.name(layout.factor, comparison["baseline"])
+        entitle(figure, f"Effect of {layout.factor}, relative to {baseline}")
 
 
 def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | None = None) -> None:

@@ -63,7 +63,7 @@ class StudyTables:
     def said_of_unstable(self) -> str:
         """What a caption adds about them, and about those that may be unstable; with a space before it."""
         lines = [NO_MEAN] if self.unstable else []
-        lines += [f"{line[:1].upper()}{line[1:]}." for line in doubts(self.summary, self.levels)]
+        lines += [f"{line[:1].upper()}{line[1:]}." for line in doubts(self.summary, self.levels, most=2)]
         return "".join(f" {line}" for line in lines)
 
     @property

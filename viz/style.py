@@ -26,6 +26,7 @@ QUIET = "#666666"
 DOTS_PER_INCH = 300
 WIDE_IN = 6.0  # from here on a legend has all its columns, panels stand side by side, and letters are large
 LETTERS_PER_IN = 12  # of the name of an axis
+TITLE_LETTERS_PER_IN = 8.5
 MOST_TICKS, LEAST_TICK_IN = 8, 0.3  # at the levels of a factor; between two of them
 LEAST_PANEL_IN = 2.0  # high, of several
 LEAST_HEIGHT_IN = 2.4  # below that, names of axes and a legend leave no room
@@ -172,10 +173,22 @@ def _wrap_labels(figure: Any) -> None:
     for axes in figure.axes:
         grid = axes.get_gridspec() if axes.get_subplotspec() is not None else None
         wide = figure.get_figwidth() / (grid.ncols if grid is not None else 1)
-        high = figure.get_figheight() / (grid.nrows if grid is not None else 1)
+        high = figure.get_figheight() * (_share(axes.get_subplotspec(), grid) if grid is not None else 1)
         axes.set_xlabel(textwrap.fill(axes.get_xlabel(), max(12, int(LETTERS_PER_IN * wide))))
         label = " ".join(axes.get_ylabel().split())
-        axes.set_ylabel(textwrap.fill(label, max(24, int(LETTERS_PER_IN * (high - 1)))))
+        axes.set_ylabel(textwrap.fill(label, max(14, int(LETTERS_PER_IN * (high - 0.4)))))
+
+
+def _share(place: Any, grid: Any) -> float:
+    """Return the share of a figure's height that one of its panels has."""
+    heights = grid.get_height_ratios()
+    return float(heights[place.rowspan.start] / sum(heights))
+
+
+def entitle(figure: Any, title: str) -> None:
+    """Above the panels, in as many lines as it takes."""
+    lines = textwrap.fill(title, int(figure.get_figwidth() * TITLE_LETTERS_PER_IN))
+    figure.suptitle(plain(lines), fontsize=11, fontweight="bold", x=0.01, ha="left")
 
 
 def caption(figure: Any, text: str) -> None:

@@ -32,7 +32,7 @@ def compare(study: StudyDirectory, wanted: Metrics = None, as_json: AsJson = Fal
         from mobilenet.studies.effects import study_effects, write_effects
         from mobilenet.studies.study import compare_study
         from mobilenet.studies.tables import tables_of_what_is_there
-        from mobilenet.viz.comparison import draw
+        from mobilenet.viz.comparison import draw, has_room
         from mobilenet.viz.figures.means import metrics_of_interest
         from mobilenet.viz.files import together
         from mobilenet.viz.study_tables import study_tables
@@ -57,11 +57,12 @@ def compare(study: StudyDirectory, wanted: Metrics = None, as_json: AsJson = Fal
         _print_comparison(tables)
         for line in doubts(tables.summary, tables.levels):
             say(line)
-        with together(study) as place:
-            for suffix in ("svg", "png"):
-                draw(study, place / f"comparison.{suffix}")
-        count = counted(len((tables.comparison or {})["findings"]), "comparison")
-        say(f"{quoted(study)}: {count}, drawn in {quoted(study / 'comparison.png')}")
+        where = f"drawn in {quoted(study / 'comparison.png')}" if has_room(tables) else "in comparison.csv"
+        if has_room(tables):
+            with together(study) as place:
+                for suffix in ("svg", "png"):
+                    draw(study, place / f"comparison.{suffix}")
+        say(f"{quoted(study)}: {counted(len((tables.comparison or {})['findings']), 'comparison')}, {where}")
         say(f"Next: mobilenet report {quoted(study)}")
 
 

@@ -85,8 +85,7 @@ class Datagrams(Parameters):
         default=None,
         ge=1024,
         le=65_535,
-        description="where programs listen, at their own address; where no socket is open there, or null: where their"
-        " last datagram came from",
+        description="where programs listen, at their own address; null: where they last sent from",
     )
     logs: Annotated[str, WITHOUT_NUL] | None = Field(
         default=None,

@@ -8,7 +8,8 @@ Source    mobilenet/studies/aggregation.py; ours: docs/guide/studies.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from mobilenet.quoting import counted
 from mobilenet.scenario import AnyScenario, Scenario
@@ -24,6 +25,8 @@ ADVICE = (
     " has random_start_s, random_hosts and random_share, which draw a different part of the recording for each"
 )
 
+ENDS = {PROBABLY: "; more replications are needed to decide", UNSTABLE: ", so no other mean exists"}
+
 
 def has_one_movement(scenario: AnyScenario) -> bool:
     """Whether hosts are at the same places in all replications."""
@@ -33,19 +36,32 @@ def has_one_movement(scenario: AnyScenario) -> bool:
     return mobility.model == "tracks" and not mobility.are_worlds_of_their_own
 
 
-def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)) -> list[str]:
-    """A line for each configuration with one of these labels, for people; `summary`: the rows of tables/summary.csv."""
-    found = []
-    for row in summary:
-        if row["label"] in labels and row["metric"] == "backlog_slope":
-            columns = list(row)
-            factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
-            where = ", ".join(names.in_words(factor, row[factor]) for factor in factors) or "as it is"
-            growth = f"the backlog grew by {float(row['mean']) * 100:.0f} % of its mean over the second half of the window"
-            runs = counted(int(row["n"]), "run")
-            found.append(
-                f"{PROBABLY}: {where}: {growth}, and grew in all {runs}; more replications are needed to decide"
-                if row["label"] == PROBABLY
-                else f"{UNSTABLE}: {where}: {growth}, on average over {runs}, so no other mean exists"
-            )
-    return found
+def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,), most: int = 5) -> list[str]:
+    """A line for each configuration with one of these labels, for people; `summary`: the rows of tables/summary.csv.
+    More than `most` are counted.
+    """
+    rows = [row for row in summary if row["label"] in labels and row["metric"] == "backlog_slope"]
+    if len(rows) > most:
+        counts = Counter(row["label"] for row in rows)
+        return [
+            f"{label}: {counts[label]} of {counted(_configurations(summary), 'configuration')}{ENDS[label]}"
+            for label in labels
+            if counts[label]
+        ]
+    return [f"{row['label']}: {_where(row, names)}: {_growth(row)}{ENDS[row['label']]}" for row in rows]
+
+
+def _configurations(summary: Rows) -> int:
+    return len({row["configuration"] for row in summary})
+
+
+def _where(row: Mapping[str, str], names: LevelNames) -> str:
+    columns = list(row)
+    factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
+    return ", ".join(names.in_words(factor, row[factor]) for factor in factors) or "as it is"
+
+
+def _growth(row: Mapping[str, str]) -> str:
+    every = "on average over" if row["label"] == UNSTABLE else "and grew in all"
+    percent, runs = f"{float(row['mean']) * 100:.0f} %", counted(int(row["n"]), "run")
+    return f"the backlog grew by {percent} of its mean over the second half of the window, {every} {runs}"

@@ -157,7 +157,7 @@ def _verdicts(run: Evidence) -> dict[str, Verdict]:
         if promises["broadcast"] == "fifo":
             of_broadcasts["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
         verdicts |= {check: of_broadcasts[check] for check in judged_checks(promises) if check in of_broadcasts}
-    of_programs = run.manifest["protocol"] == "datagrams" and promises["broadcast"] is None
+    of_programs = run.manifest.get("protocol") == "datagrams" and promises["broadcast"] is None
     idle = of_programs and "datagram" not in Table.of(events).coded("event").words
     sound = Verdict("unknown", "no program sent a datagram") if idle else VALID
     verdicts["conservation"] = sound if lost is None else Verdict("violated", lost)

@@ -51,7 +51,11 @@ def made(study: Study, out: Path) -> Store:
 def kept(store: Store) -> dict[str, bytes]:
     """The configurations and the tables, byte by byte, and what happened in each run."""
     files = [*(store.path / "configurations").rglob("*"), *store.tables.glob("*.csv"), store.path / "study.yaml"]
-    found = {str(path.relative_to(store.path)): path.read_bytes() for path in files if path.is_file()}
+    found = {
+        str(path.relative_to(store.path)): path.read_bytes()
+        for path in files
+        if path.is_file() and path.suffix != ".pyc"
+    }
     for manifest in store.runs.glob("*/manifest.json"):
         found[manifest.parent.name] = json.loads(manifest.read_text())["fingerprint"].encode()
     return found

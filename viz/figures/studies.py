@@ -1,7 +1,8 @@
 """The figures of a study: means at the levels, the comparison, the distribution of delays, buffers over time.
 
 Model     drawn from the tables that the study wrote, not from its runs; a line for each configuration, a band for the
-          interval over replications. More than MOST_BANDS bands have a panel each
+          interval over replications. More than MOST_BANDS bands have a panel each. A factorial study with more than
+          MOST_LINES configurations has only its effects drawn
 Units     those of the tables
 Errors    StudyError for a study that is not finished, or damaged, and for metrics and factors that it does not have
 Source    ours: docs/guide/pictures.md
@@ -18,6 +19,7 @@ import pandas as pd
 
 from mobilenet.metrics.buffers import BUFFERS
 from mobilenet.studies import StudyError
+from mobilenet.studies.effects import study_effects
 
 from .. import comparison
 from ..files import make_folder
@@ -30,6 +32,7 @@ from ..style import (
     Drawn,
     Look,
     caption,
+    entitle,
     in_words,
     legend_below,
     log_axis,
@@ -38,6 +41,7 @@ from ..style import (
     plain,
     save_all,
 )
+from .effects import drawn_effects
 from .means import draw_means, is_numeric, means_note, metrics_of_interest, shown_factor
 
 MOST_LINES = 8
@@ -53,9 +57,13 @@ def study_figures(
     """
     tables = study_tables(study)
     make_folder(folder)
+    drawn = _effects(tables, folder, look, metrics)
+    count = len({row["configuration"] for row in tables.summary})
+    if drawn and count > MOST_LINES:  # no picture has room for all of them, and the first ones mean nothing
+        return [*drawn, *(_means(tables, folder, look, metrics, x) if x is not None else [])]
     compared = {finding["metric"] for finding in tables.comparison["findings"]} if tables.comparison else set()
-    drawn = _means(tables, folder, look, metrics, x)
-    if compared and (not metrics or compared & set(metrics)):
+    drawn = _means(tables, folder, look, metrics, x) + drawn
+    if compared and (not metrics or compared & set(metrics)) and comparison.has_room(tables):
         for suffix in look.suffixes:
             comparison.draw(study, folder / f"comparison{suffix}", look.captions, look, metrics)
         drawn.append(
@@ -89,7 +97,7 @@ def _finish(figure: Any, tables: StudyTables, title: str, note: str, place: tupl
 
 def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look) -> None:
     if look.titles:
-        figure.suptitle(plain(title), fontsize=11, fontweight="bold", x=0.01, ha="left")
+        entitle(figure, title)
     if look.captions:
         caption(figure, f"{tables.name}. {note}")
 
@@ -103,6 +111,16 @@ def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]
     with _drawn_means(tables, factor, shown, look) as (figure, note):
         name = "curve" if is_numeric(tables, factor) else "means"
         return [_finish(figure, tables, f"Means over {factor}", note, (folder, name), look)]
+
+
+def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]) -> list[Drawn]:
+    """Draw the effects of a study in which several factors vary."""
+    shown = metrics_of_interest(tables, metrics)
+    found = study_effects(tables.path, tables.factors, shown, tables.confidence)
+    if not found:
+        return []
+    with drawn_effects(found, tables, look) as (figure, note):
+        return [_finish(figure, tables, "Effects of the settings", note, (folder, "effects"), look)]
 
 
 @contextmanager
@@ -158,21 +176,24 @@ def _delays(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
     title, groups = "How long messages take", _configurations(table, tables)
     columns = _legend_columns(groups)
     with page(*_with_legend(look.size(6.5, 4.0), min(MOST_LINES, len(groups)), columns)) as (figure, axes):
+        most = table.delay_s.max() * 1.2
         for number, (label, own) in enumerate(groups[:MOST_LINES]):
             own = pd.DataFrame() if own.configuration.iloc[0] in tables.unstable else own
-            _draw_steps(axes, own, number, plain(label), is_whole)
+            _draw_steps(axes, own, number, plain(label), most if is_whole else None)
         note = _delays_note(axes, table, tables, groups)
         legend_below(axes, columns)
         return [_finish(figure, tables, title, note, (folder, "delays"), look)]
 
 
-def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, is_whole: bool) -> None:
-    """One configuration. Later messages of an unstable one take longer: it has no distribution, and only a name."""
+def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: float | None) -> None:
+    """One configuration, up to the delay `most`; None: only percentiles are known. Later messages of an unstable one
+    take longer: it has no distribution, and only a name.
+    """
     colour = COLOURS[number % len(COLOURS)]
     if own.empty:
         axes.plot([], [], "x", color=colour, label=label)
-    elif is_whole:
-        x, y = [own.delay_s.iloc[0], *own.delay_s], [0.0, *own.share]
+    elif most is not None:
+        x, y = [own.delay_s.iloc[0], *own.delay_s, most], [0.0, *own.share, own.share.iloc[-1]]
         axes.plot(x, y, LINES[number % 4], color=colour, drawstyle="steps-post", label=label, linewidth=1.4)
     else:  # between the percentiles of an earlier version nothing is known
         axes.plot(own.delay_s, own.share, ".", color=colour, label=label)

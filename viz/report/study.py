@@ -196,7 +196,7 @@ def _answer(tables: StudyTables, effects: list[Effect], verdicts: Counter[str], 
             text(judged),
         )
     factor = comparison["factor"]
-    asked = f"What does {factor} change, against {tables.levels.name(factor, comparison['baseline'])}?"
+    asked = f"What is the effect of {factor}, relative to {tables.levels.name(factor, comparison['baseline'])}?"
     more = len(comparison["findings"]) - 40
     return (
         paragraph(f"<b>{text(asked)}</b>")

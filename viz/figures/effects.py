@@ -1,0 +1,69 @@
+"""Main effects and interactions of a factorial study, ranked.
+
+Model     one panel per metric, a row per effect, the largest above: its mean with the interval over replications.
+          Interactions have open marks. Effects that may be 0 (adjusted p at or above 1 - confidence) are grey
+Units     those of the metrics
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mobilenet.quoting import counted
+from mobilenet.studies.effects import Effect
+from mobilenet.studies.sentences import effect_name
+
+from ..study_tables import StudyTables
+from ..style import COLOURS, WIDE_IN, Look, large_numbers, page, percent, plain
+from ..words import axis_name
+
+MOST_ROWS = 12  # of a panel
+ROW_IN = 0.22
+GREY = "#999999"
+
+
+@contextmanager
+def drawn_effects(found: Sequence[Effect], tables: StudyTables, look: Look) -> Iterator[tuple[Any, str]]:
+    """The figure with a panel for each metric, and its note."""
+    metrics = list(dict.fromkeys(effect.metric for effect in found))
+    ranked = [[effect for effect in found if effect.metric == metric] for metric in metrics]
+    most = MOST_ROWS if len(metrics) == 1 else MOST_ROWS // 2
+    rows, width = max(min(most, len(own)) for own in ranked), look.width_in or 6.5
+    row_in = ROW_IN if width >= WIDE_IN else 1.5 * ROW_IN  # names take two lines
+    with page(width, len(metrics) * (row_in * rows + 0.6) + 0.9, len(metrics), 1, squeeze=False) as (figure, grid):
+        for (axes,), own in zip(grid, ranked, strict=True):
+            _draw(axes, own[:most], tables, int(width * 5.5))
+        yield figure, _note(tables, most, max(map(len, ranked)))
+
+
+def _draw(axes: Any, shown: Sequence[Effect], tables: StudyTables, letters: int) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.axvline(0, color="#444444", linewidth=0.8)
+    for row, effect in enumerate(shown):
+        i, is_sure = effect.interval, effect.p_adjusted < 1 - tables.confidence
+        colour = COLOURS[len(effect.levels) - 1] if is_sure else GREY
+        axes.errorbar(
+            [i.mean], [row], xerr=[[i.mean - i.low], [i.high - i.mean]], fmt="o" if len(effect.levels) == 1 else "D",
+            color=colour, markerfacecolor=colour if len(effect.levels) == 1 else "white", markersize=4, capsize=2,
+        )  # fmt: skip
+    names = [plain(textwrap.fill(effect_name(effect, tables.levels), letters)) for effect in shown]
+    axes.set_yticks(range(len(shown)), names)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_xlabel(f"change of {axis_name(shown[0].metric, tables.of_processes)}")
+    axes.xaxis.set_major_locator(MaxNLocator(max(3, letters // 5)))
+    large_numbers(axes.xaxis)
+
+
+def _note(tables: StudyTables, most: int, count: int) -> str:
+    first = f"The {most} largest of {counted(count, 'effect')}" if count > most else "Effects"
+    return (
+        f"{first} relative to the first level of each factor, with {percent(tables.confidence)} t intervals over"
+        f" n = {tables.replications} replications. Circles: one level, over all levels of the other factors. Diamonds:"
+        " half of what one level adds to the effect of the other. Grey: it may be 0"
+        f" (adjusted p ≥ {1 - tables.confidence:.2g}).{tables.said_of_unstable()}"
+    )
