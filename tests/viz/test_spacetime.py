@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 from mobilenet.viz.spacetime.drawing import compose
+from mobilenet.viz.spacetime.legend import MARKS
 from mobilenet.viz.spacetime.window import Window, handoffs, shown_messages
 from mobilenet.viz.style import page
 
@@ -241,7 +242,8 @@ def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run, mes
         if (shown.kind == "Nothing").any():
             assert "Nothing: answer to Req1" in said
         for fate in set(shown.fate) - {"received"}:
-            assert f"{fate.replace('_', ' ')}: " in said
+            assert f"{fate.replace('_', ' ')}: " in said and f"lost: {fate.replace('_', ' ')}" in legend
+    assert len(set(MARKS.values())) == len(MARKS)  # each outcome has its own
 
 
 def test_a_message_is_marked_where_it_begins(

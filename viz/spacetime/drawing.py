@@ -24,7 +24,7 @@ from mobilenet.quoting import counted
 
 from ..style import QUIET, cut, page, plain, save, station_colour
 from .labels import Labels
-from .legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend
+from .legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend, mark
 from .window import Window, nodes_of, shown_messages
 from .words import explained
 
@@ -221,7 +221,7 @@ def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Wind
         arrow.arrow_patch.set_gid(f"message-{row.Index}")
         arrow.arrow_patch.set_clip_path(axes.patch)
         if not reaches:
-            axes.plot([x2], [y2], "x", color=colour, markersize=4 if many else 6, zorder=4)
+            axes.plot([x2], [y2], mark(row.fate), color=colour, markersize=4 if many else 6, zorder=4)
         if colour == ACKNOWLEDGEMENT:
             continue
         way = (row.sender, row.receiver, row.kind, colour, line)

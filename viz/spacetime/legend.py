@@ -20,6 +20,15 @@ ARROWS: tuple[tuple[str, Any, str], ...] = (
     (ACKNOWLEDGEMENT, "-", "acknowledgement"), (ACKNOWLEDGEMENT, "--", "acknowledgement, wired"),
 )  # fmt: skip
 
+MARKS = {  # of what was lost, by the reception outcomes of mobilenet/network/radio/frame.py
+    "collision": "x", "never_attempted": "+", "preamble_missed": "1", "half_duplex": "2", "random": "X",
+    "bit_errors": "P", "receiver_down": "s", "out_of_range": "D", "link_cut": "|",
+}  # fmt: skip
+
+
+def mark(outcome: str) -> str:
+    return MARKS.get(outcome, "o")
+
 
 def legend(
     figure: Any, styles: set[tuple[str, str]], outcomes: pd.Series, happened: set[str], bands: set[str], y: float
@@ -35,9 +44,10 @@ def legend(
         for colour, line, text in ARROWS
         if (colour, line) in styles
     ]
-    lost = [outcome.replace("_", " ") for outcome in dict.fromkeys(outcomes) if outcome != "received"]
-    if lost:
-        handles.append(Line2D([], [], color=LOST, marker="x", label=f"lost: {', '.join(lost)}"))
+    lost = sorted({outcome for outcome in outcomes if outcome != "received"})
+    handles += [
+        Line2D([], [], color=LOST, marker=mark(outcome), label=f"lost: {outcome.replace('_', ' ')}") for outcome in lost
+    ]
     if "broadcast" in happened:
         handles.append(
             Line2D(

@@ -129,7 +129,8 @@ def _message(events: pd.DataFrame, name: str, host: str | None) -> Place:
     shown = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last one to get it
     delivered = own[(own.event == "deliver") & (own.node == shown)]
     end = int(delivered.time_ns.iloc[0]) if len(delivered) else at + AROUND_A_MOMENT_NS
-    return at, end, shown, f"{name} from its broadcast to {'its delivery at ' + shown if len(delivered) else 'later'}"
+    delay = f"its delivery at {shown}, {(end - at) / 1e9:.6g} s later" if len(delivered) else "later"
+    return at, end, shown, f"{name} from its broadcast to {delay}"
 
 
 def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Place:
