@@ -17,7 +17,8 @@ import argparse
 import math
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,15 +57,22 @@ def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, wa
     tables = study_tables(study)
     if tables.comparison is None:
         raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` makes it")
-    metrics = list(dict.fromkeys(finding["metric"] for finding in tables.comparison["findings"]))
+    with composed(tables, wanted, look._replace(captions=captions)) as figure:
+        save(figure, target)
+
+
+@contextmanager
+def composed(tables: StudyTables, wanted: Sequence[str], look: Look) -> Iterator[Any]:
+    """The figure of a study with a comparison."""
+    metrics = list(dict.fromkeys(finding["metric"] for finding in (tables.comparison or {})["findings"]))
     metrics = [metric for metric in metrics if metric in wanted or not wanted]
     is_long = len(metrics) > 2 and look.width_in is not None and look.width_in < WIDE_IN
     down, across, width, height = look.panels(
         max(1, len(metrics)), 4.2 if len(metrics) > 1 else 6, 2.6 if is_long else 3.6
     )
     with page(width, height + 0.9, 2 * down, across, squeeze=False, height_ratios=(1.6, 1) * down) as (figure, rows):
-        _compose(figure, rows, tables, metrics, captions, look)
-        save(figure, target)
+        _compose(figure, rows, tables, metrics, look.captions, look)
+        yield figure
 
 
 def has_room(tables: StudyTables) -> bool:

@@ -8,12 +8,18 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from html import escape
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
+from mobilenet.metrics.registry import axis_name
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import counted, spelled_out
 from mobilenet.studies import frames
+from mobilenet.studies.effects import study_effects
+from mobilenet.studies.sentences import effects_conclusion, sentence
 
 MOST_ROWS = 20  # configurations that a notebook shows at once
 
@@ -21,14 +27,62 @@ MOST_ROWS = 20  # configurations that a notebook shows at once
 class StudyFrames(frames.StudyFrames):
     """The directory of a study, opened for reading. Tables are read when first asked for, and then kept."""
 
-    def plot(self, *metrics: str, x: str | None = None) -> Any:
-        """Return the means of these metrics at the levels of a factor, with intervals, as a matplotlib figure; by
-        default the metrics that the study compares. `x`: the factor of the horizontal axis, by default the one with
-        most levels. StudyError for a metric or a factor that the study does not have.
+    def plot(
+        self,
+        *metrics: str,
+        x: str | None = None,
+        width_in: float | None = None,
+        kind: Literal["means", "comparison", "effects", "delays"] = "means",
+    ) -> Any:
+        """Return a matplotlib figure: the means of these metrics at the levels of a factor, with intervals; the
+        comparison; the effects of several factors; or the distribution of delays. By default, `metrics` are those that
+        the study compares. `x`: the factor of the horizontal axis of means, by default the one with most levels;
+        `width_in`: 3.5 for a column of a paper. StudyError for what the study does not have.
         """
         from mobilenet.viz.figures import study_figure
 
-        return study_figure(self.path, metrics, x)
+        return study_figure(self.path, metrics, x, kind, width_in)
+
+    def sentences(self) -> list[str]:
+        """What the study found, in words: each comparison, and the conclusion on the effects of several factors."""
+        from mobilenet.viz.figures.means import metrics_of_interest
+        from mobilenet.viz.study_tables import study_tables
+
+        tables = study_tables(self.path)
+        comparison = tables.comparison or {"factor": None, "findings": []}
+        others = [factor for factor in tables.factors if factor != comparison["factor"]]
+        found = [
+            ": ".join(
+                filter(
+                    None,
+                    (
+                        tables.in_words(finding, others),
+                        axis_name(finding["metric"], tables.of_processes),
+                        sentence(finding, comparison, tables.levels, tables.of_processes),
+                    ),
+                )
+            )
+            for finding in comparison["findings"]
+        ]
+        for metric in metrics_of_interest(tables):
+            if own := study_effects(self.path, tables.factors, [metric], tables.confidence):
+                found.append(effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes))
+        return found
+
+    def to_latex(self, *metrics: str) -> str:
+        """Return the means as a table for LaTeX, which wants the package booktabs; `metrics` as for plot."""
+        return self._table(metrics, latex=True)
+
+    def to_markdown(self, *metrics: str) -> str:
+        """Return the means as a table in Markdown."""
+        return self._table(metrics, latex=False)
+
+    def _table(self, metrics: Sequence[str], latex: bool) -> str:
+        from mobilenet.viz.means_table import write_means
+
+        with TemporaryDirectory() as folder:
+            file: Path = write_means(self.path, Path(folder), metrics, latex=latex, markdown=not latex)[0]
+            return file.read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:
         """How far it is, and the means of its metrics with their intervals, for a notebook."""

@@ -81,6 +81,18 @@ def test_a_study_draws_the_means_that_its_tables_have(study: Path) -> None:
     assert by_loss.get_xlabel() == "wireless.loss"
 
 
+def test_a_study_says_what_it_found_and_gives_tables_for_papers(study: Path) -> None:
+    found = mobilenet.StudyFrames(study)
+    lines = found.sentences()
+    assert lines and all("mean delay (s)" in line or "delivery" in line for line in lines)
+    assert found.to_latex("delivery_delay_mean_s").count(r"\\") >= 3 and "mean delay (s)" in found.to_markdown()
+    narrow = found.plot(kind="delays", width_in=3.5)
+    assert "change of mean delay (s)" in [axes.get_xlabel() for axes in found.plot(kind="effects").axes]
+    with pytest.raises(StudyError, match="no comparison, since the study has no `compare`"):
+        found.plot(kind="comparison")
+    assert narrow.get_figwidth() == 3.5 and narrow.axes[0].get_ylabel() == "share of deliveries"
+
+
 def test_figures_that_are_not_there(run: mobilenet.Run, study: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"^figure 'delay': this run does not have it; expected one of delays, "):
         run.plot("delay")

@@ -11,9 +11,9 @@ Source    ours: docs/guide/pictures.md
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -47,6 +47,12 @@ from .means import draw_means, is_numeric, means_note, metrics_of_interest, show
 MOST_LINES = 8
 MOST_BANDS = 3  # over each other
 SHORTEST_S = 1e-4  # that a logarithmic axis shows
+EFFECTS, DELAYS = "Effects of the settings", "How long messages take"
+NEEDED = {
+    "means": "a factor with at least two levels, and a metric",
+    "effects": "several factors that vary, with means in all configurations",
+    "delays": "deliveries",
+}
 
 
 def study_figures(
@@ -78,14 +84,32 @@ def study_figures(
     return drawn
 
 
-def study_figure(study: Path, metrics: Sequence[str] = (), x: str | None = None, look: Look = LOOK) -> Any:
-    """Return the means at the levels of a factor as a matplotlib figure; `metrics`, `x`: as for study_figures."""
-    tables = study_tables(study)
-    factor, shown = shown_factor(tables, x), metrics_of_interest(tables, metrics)
-    if factor is None or not shown:
-        raise StudyError(f"{study}: nothing to draw; expected a factor with at least two levels, and a metric")
-    with _drawn_means(tables, factor, shown, look) as (figure, note):
-        _entitle(figure, tables, f"Means over {factor}", note, look)
+def study_figure(
+    study: Path,
+    metrics: Sequence[str] = (),
+    x: str | None = None,
+    kind: Literal["means", "comparison", "effects", "delays"] = "means",
+    width_in: float | None = None,
+) -> Any:
+    """Return one figure as a matplotlib figure; `metrics`, `x`: as for study_figures."""
+    tables, look = study_tables(study), Look(width_in=width_in)
+    shown = metrics_of_interest(tables, metrics)
+    if kind == "comparison":
+        if tables.comparison is None:
+            raise StudyError(f"{study}: no comparison, since the study has no `compare`")
+        with comparison.composed(tables, metrics, look) as figure:
+            return figure
+    opened: Any = None
+    if kind == "means" and (factor := shown_factor(tables, x)) is not None and shown:
+        opened, title = _drawn_means(tables, factor, shown, look), f"Means over {factor}"
+    elif kind == "effects" and (found := study_effects(tables.path, tables.factors, shown, tables.confidence)):
+        opened, title = drawn_effects(found, tables, look), EFFECTS
+    elif kind == "delays":
+        opened, title = _drawn_delays(tables, look), DELAYS
+    if opened is None:
+        raise StudyError(f"{study}: nothing to draw; expected {NEEDED[kind]}")
+    with opened as (figure, note):
+        _entitle(figure, tables, title, note, look)
         return figure
 
 
@@ -120,7 +144,7 @@ def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[st
     if not found:
         return []
     with drawn_effects(found, tables, look) as (figure, note):
-        return [_finish(figure, tables, "Effects of the settings", note, (folder, "effects"), look)]
+        return [_finish(figure, tables, EFFECTS, note, (folder, "effects"), look)]
 
 
 @contextmanager
@@ -168,12 +192,22 @@ def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str,
 
 
 def _delays(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
-    """The distribution function of delays, a step for each percent of delay."""
+    if (opened := _drawn_delays(tables, look)) is None:
+        return []
+    with opened as (figure, note):
+        return [_finish(figure, tables, DELAYS, note, (folder, "delays"), look)]
+
+
+def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tuple[Any, str]] | None:
+    """The distribution function of delays, a step for each percent of delay; None: nothing was delivered."""
     is_whole = (tables.path / "tables/distribution.csv").is_file()
     table = _frame(tables.rows(f"tables/{'distribution' if is_whole else 'delays'}.csv"))
-    if table.empty or table.delay_s.isna().all():
-        return []
-    title, groups = "How long messages take", _configurations(table, tables)
+    return None if table.empty or table.delay_s.isna().all() else _steps(tables, table, is_whole, look)
+
+
+@contextmanager
+def _steps(tables: StudyTables, table: pd.DataFrame, is_whole: bool, look: Look) -> Iterator[tuple[Any, str]]:
+    groups = _configurations(table, tables)
     columns = _legend_columns(groups)
     with page(*_with_legend(look.size(6.5, 4.0), min(MOST_LINES, len(groups)), columns)) as (figure, axes):
         most = table.delay_s.max() * 1.2
@@ -182,7 +216,7 @@ def _delays(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
             _draw_steps(axes, own, number, plain(label), most if is_whole else None)
         note = _delays_note(axes, table, tables, groups)
         legend_below(axes, columns)
-        return [_finish(figure, tables, title, note, (folder, "delays"), look)]
+        yield figure, note
 
 
 def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: float | None) -> None:
