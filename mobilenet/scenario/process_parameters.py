@@ -43,11 +43,11 @@ class AbstractNetwork(Parameters):
     send: Tu = Field(default=0.1, description="time to send one message; a process sends one after the other")
     link: Tu = Field(default=0.8, description="how long a message travels")
     jitter: Tu = Field(
-        default=0.0, description="longer at most, uniform for each message of the protocol: links keep no order"
+        default=0.0, description="longest addition to link, uniform for each message; links then do not keep the order"
     )
     reception: Tu = Field(default=0.1, description="how long a receiver takes; its end is the instant that is measured")
     hand_over: Tu = Field(
-        default=0.1, description="from there until the protocol gets the message; not in what is measured"
+        default=0.1, description="from the end of reception until the protocol gets the message; not measured"
     )
 
 
