@@ -35,6 +35,7 @@ def page_of(desk: Desk, token: str) -> str:
                 "generation": desk.stream.generation, "row": len(recording.events), "now_ns": session.now_ns,
                 "token": token, "name": session.name,
                 "curves": desk.stream.curve_points(),
+                "loss": scenario.wireless.loss, "interval_s": scenario.workload.interval_s,
             },
         )  # fmt: skip
     return page

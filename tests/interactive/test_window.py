@@ -285,3 +285,62 @@ def test_a_violation_stops_time_and_is_explained(tmp_path: Path) -> None:
     finally:
         served.process.kill()
         served.process.communicate()
+
+
+def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:
+    """The page stays as it is: what is chosen, where the map is, and what was drawn."""
+    page = window.page
+    window.play_to(4)
+    window.choose(2)
+    page.evaluate("window.isSamePage = true")
+    view = window.value(f"{APP}.map.getZoom()")
+    count = int(window.value(f"{APP}.run.count"))
+    page.evaluate(f"{LIVE}.touch({{do: 'add', to_m: [10, 20]}})")
+    page.until(f"{APP}.run.count === {count + 1}")
+    window.play_to(9)
+    assert window.value("window.isSamePage") is True
+    assert window.value(f"{APP}.selected.id") == 2 and window.value(f"{APP}.map.getZoom()") == view
+    x, y = json.loads(window.value(f"JSON.stringify(Object.values({APP}.run.place({count}, {APP}.run.now_s)))"))
+    assert abs(x - 10) < 200 and abs(y - 20) < 200
+    page.until(f"document.querySelector('.mn-head').textContent.includes('{count + 1} hosts')")
+    page.until(f"{APP}.run.flagsAt({count}, {APP}.run.now_s) & Mobilenet.MEMBER")
+    page.until(f"{APP}.run.deliveriesOf({count}).time.length > 0")
+    page.evaluate(f"{APP}.select({{kind: 'host', id: {count}}})")
+    page.until(f"{LIVE}.card && {LIVE}.card.node === 'h{count}'")
+    assert window.value(f"{APP}.run.valueAt('hosts', 'RBuffer', {count}, {APP}.run.now_s)") is not None
+
+
+def test_switches_show_their_state(window: Window) -> None:
+    page = window.page
+
+    def disabled(words: str) -> bool:
+        button = (
+            f"[...document.querySelectorAll('.mn-actions button')].find(b => b.textContent === {json.dumps(words)})"
+        )
+        return bool(window.value(f"{button}.disabled"))
+
+    window.play_to(3)
+    window.choose(2)
+    page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h2'}})")
+    page.until(f"{LIVE}.interventions.length === 1")
+    page.until("[...document.querySelectorAll('.mn-actions button')].some(b => b.textContent === 'Join' && b.disabled)")
+    assert [disabled(words) for words in ("Crash", "Recover", "Broadcast", "Leave")] == [True, False, True, True]
+    page.evaluate(f"{APP}.select({{kind: 'station', id: 1}})")
+    assert [disabled(words) for words in ("Radio off", "Radio on", "Cut", "Mend")] == [False, True, False, True]
+    page.evaluate(f"{LIVE}.touch({{do: 'radio_off', station: 's1'}})")
+    page.until(f"{APP}.run.offAt({APP}.run.now_s).has('s1')")
+    page.evaluate(f"{LIVE}.touch({{do: 'loss', loss: 0.25}})")
+    page.until("document.querySelector('[data-live=loss]').placeholder === 'now 0.25'")
+    assert [disabled(words) for words in ("Radio off", "Radio on")] == [True, False]
+
+
+def test_a_card_in_a_narrow_window_leaves_its_host_in_sight(served: Server) -> None:
+    with Page(390, 800) as page:
+        window = Window(page, served)
+        window.play_to(3)
+        for host in range(6):
+            page.evaluate(f"{APP}.select({{kind: 'host', id: {host}}})")
+            _, y = window.pixels(host)
+            below = window.value("document.querySelector('.mn-left').getBoundingClientRect().bottom")
+            above = window.value("document.querySelector('.mn-right-side').getBoundingClientRect().top")
+            assert below < y < above and above - below > 800 / 4

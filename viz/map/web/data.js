@@ -45,6 +45,13 @@ Mobilenet.read = (text) => {
   run.now_s = run.live ? run.live.now_ns / 1e9 : run.end_s; // nothing later is known
   run.count = run.hosts.number.length;
   run.stationCount = run.stations.x_m.length;
+  run.onAdded = []; // what keeps something of each host makes room for more of them
+  run.addHosts = (count) => {
+    for (const list of ["number", "names"]) run.hosts[list] = Array.from(run.hosts[list]);
+    for (let h = run.count; h < count; h++) run.hosts.number.push(h);
+    run.count = count;
+    for (const makeRoom of run.onAdded) makeRoom();
+  };
   run.moments = seconds(run.moments_ns);
   run.hostLabel = (h) => (h < 0 || h >= run.count ? "?" : "h" + run.hosts.number[h]);
   run.hostName = (h) => run.hosts.names[h] || "";

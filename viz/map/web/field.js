@@ -67,12 +67,18 @@ Mobilenet.field = (app) => {
   const { run, view } = app,
     { INK, ALONE, MEMBER, DOWN, HANDING, COVERED, withAlpha, upTo, line, ring } = Mobilenet,
     st = run.stations;
-  const n = run.count,
-    px = new Float32Array(n),
-    py = new Float32Array(n),
-    here = new Uint8Array(n),
-    colourOf = new Int16Array(n),
+  let n, px, py, here, colourOf, state, widths;
+  const makeRoom = () => {
+    n = run.count;
+    px = new Float32Array(n);
+    py = new Float32Array(n);
+    here = new Uint8Array(n);
+    colourOf = new Int16Array(n);
     state = new Uint8Array(n);
+    widths = new Float32Array(n); // of names
+  };
+  makeRoom();
+  run.onAdded.push(makeRoom);
   const TRAIL_S = 25,
     sprite = Mobilenet.sprites();
   const locate = (t) => {
@@ -174,7 +180,6 @@ Mobilenet.field = (app) => {
     }
   };
   // Next to each host where there is room, on one side or another; else the tooltip shows it.
-  const widths = new Float32Array(n);
   const names = (g) => {
     const rows = new Map(),
       own = app.followed(),
@@ -240,15 +245,7 @@ Mobilenet.field = (app) => {
   };
   // What was cut or switched off by hand: a cross on the wire, a crossed ring around the station.
   const switched = (g, t) => {
-    const off = new Map();
-    for (const one of run.switches) {
-      if (one.at_s > t) break;
-      const key = one.station || [...one.link].sort().join();
-      if (one.do === "cut" || one.do === "radio_off") off.set(key, one);
-      else off.delete(key);
-    }
-    if (t >= run.duration_s) return; // then everything is repaired
-    for (const one of off.values()) {
+    for (const one of run.offAt(t).values()) {
       const [a, b] = (one.link || [one.station, one.station]).map((name) => Number(name.slice(1)));
       if (a >= run.stationCount || b >= run.stationCount) continue;
       const from = { ...app.stationPoint(a) },

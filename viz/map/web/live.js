@@ -36,10 +36,7 @@ Mobilenet.live = (app) => {
   const take = (state) => {
     const t = state.time_ns / 1e9,
       isFirst = !live.state;
-    if (state.hosts.x_cm.length !== run.count) {
-      again(); // a host was added
-      return;
-    }
+    if (state.hosts.x_cm.length > run.count) run.addHosts(state.hosts.x_cm.length);
     if (!live.state || state.speed !== live.state.speed)
       live.ask({ command: "pace", states_per_s: state.speed <= 1 ? 10 : 20 }); // no more than there are pictures
     live.state = state;
@@ -189,6 +186,7 @@ Mobilenet.live = (app) => {
         layers: app.layers,
         selected: app.selected,
         steps: stepsSaid,
+        dark: document.documentElement.classList.contains("mn-dark"),
       };
     sessionStorage.setItem(STORE, JSON.stringify(kept));
   };
@@ -202,6 +200,7 @@ Mobilenet.live = (app) => {
     sessionStorage.removeItem(STORE);
     if (!kept) return false;
     Object.assign(app.layers, kept.layers);
+    app.dark(kept.dark);
     stepsSaid = kept.steps ?? null;
     app.map.setView(kept.center, kept.zoom, { animate: false });
     const counts = { host: run.count, station: run.stationCount };

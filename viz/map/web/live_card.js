@@ -7,10 +7,11 @@ Mobilenet.liveCard = (app, kind, i) => {
   const hostButtons = () => {
     const does = (words) => touch(words, { do: words.toLowerCase(), host: name }),
       [crash, recover, ...others] = ["Crash", "Recover", "Broadcast", "Leave", "Join"].map(does);
-    // A host that is down cannot fail, and one that is up cannot recover; a wish to leave or join can be withdrawn.
+    // A host that is down can only recover; a wish to leave or join can be withdrawn.
     const update = () => {
-      crash.disabled = Boolean(run.flagsAt(i, app.clock.t) & Mobilenet.DOWN);
-      recover.disabled = !crash.disabled;
+      const isDown = Boolean(run.flagsAt(i, app.clock.t) & Mobilenet.DOWN);
+      for (const each of [crash, ...others]) each.disabled = isDown;
+      recover.disabled = !isDown;
     };
     return { nodes: [crash, recover, ...others], update };
   };
@@ -25,9 +26,18 @@ Mobilenet.liveCard = (app, kind, i) => {
         ...others.sort((one, other) => one - other).map((other) => el("option", { value: "s" + other }, "s" + other)),
       ),
       wire = (words) => action(words, () => live.touch({ do: words.toLowerCase(), link: [name, chosen.value] })),
-      radio = ["off", "on"].map((way) => touch("Radio " + way, { do: "radio_" + way, station: name })),
-      wires = el("span.mn-field", el("label", "Wire to"), chosen, wire("Cut"), wire("Mend"));
-    return { nodes: others.length ? [...radio, wires] : radio, update: () => {} };
+      [off, on] = ["off", "on"].map((way) => touch("Radio " + way, { do: "radio_" + way, station: name })),
+      [cut, mend] = ["Cut", "Mend"].map(wire),
+      wires = el("span.mn-field", el("label", "Wire to"), chosen, cut, mend);
+    const update = () => {
+      const isOff = run.offAt(app.clock.t);
+      off.disabled = isOff.has(name);
+      on.disabled = !off.disabled;
+      cut.disabled = isOff.has([name, chosen.value].sort().join());
+      mend.disabled = !cut.disabled;
+    };
+    chosen.addEventListener("change", update);
+    return { nodes: others.length ? [off, on, wires] : [off, on], update };
   };
   const buttons = kind === "host" ? hostButtons() : stationButtons();
   const top = el("div"),

@@ -1,8 +1,8 @@
 // The document of a run that goes on: its columns can grow.
 // Columns that can grow, and places by moment instead of by host.
 Mobilenet.grow = (run) => {
-  const { upTo } = Mobilenet,
-    n = run.count;
+  const { upTo } = Mobilenet;
+  let n = run.count;
   for (const group of [run.events, run.handoffs, run.messages, run.losses])
     for (const [name, column] of Object.entries(group))
       if (ArrayBuffer.isView(column)) group[name] = Array.from(column);
@@ -19,6 +19,14 @@ Mobilenet.grow = (run) => {
       ys[run.momentOf(h, i)][h] = run.yAt(h, i);
     }
   run.moments = moments;
+  run.onAdded.push(() => {
+    n = run.count;
+    for (const columns of [xs, ys])
+      columns.forEach((column, k) => {
+        columns[k] = new Float64Array(n).fill(NaN);
+        columns[k].set(column);
+      });
+  });
   const place = { x: 0, y: 0 };
   let cachedTime = NaN,
     cached = -1,
@@ -86,15 +94,19 @@ Mobilenet.grow = (run) => {
     run.fastest_mps = last >= 0 ? most / 100 / (t - moments[last]) : 0;
   };
   for (const [name, kind] of Object.entries(run.buffers)) {
-    const count = name === "stations" ? run.stationCount : n,
+    const nodes = () => (name === "stations" ? run.stationCount : n),
       old = kind.bins;
     kind.bins = Math.ceil((run.end_s + 90) / kind.bin_s) + 1;
-    kind.room = (first) => {
-      const sizes = new Uint16Array(count * kind.bins);
-      if (first) for (let i = 0; i < count; i++) sizes.set(first.subarray(i * old, (i + 1) * old), i * kind.bins);
+    kind.room = (first, width) => {
+      const sizes = new Uint16Array(nodes() * kind.bins);
+      for (let i = 0; first && i * width < first.length; i++)
+        sizes.set(first.subarray(i * width, (i + 1) * width), i * kind.bins);
       return sizes;
     };
-    for (const each of kind.series) each.sizes = kind.room(each.sizes);
+    for (const each of kind.series) each.sizes = kind.room(each.sizes, old);
+    run.onAdded.push(() => {
+      for (const each of kind.series) each.sizes = kind.room(each.sizes, kind.bins);
+    });
     kind.filled = Math.floor(run.now_s / kind.bin_s);
   }
   // Whether there is a buffer now that was not known.
@@ -125,7 +137,12 @@ Mobilenet.growMessages = (run) => {
   const msg = run.messages,
     number = new Map(),
     of = [],
-    byHost = Array.from({ length: run.count }, () => ({ time: [], message: [] }));
+    byHost = [];
+  const makeRoom = () => {
+    while (byHost.length < run.count) byHost.push({ time: [], message: [] });
+  };
+  makeRoom();
+  run.onAdded.push(makeRoom);
   const before = msg.before,
     beforeEnds = msg.before_ends,
     first = msg.count;

@@ -26,7 +26,9 @@ Mobilenet.livePanel = (app) => {
   const step = action("Step to the next", () => live.step(what.value));
   step.classList.add("mn-step");
 
-  const field = (label, name, attributes, make) => {
+  // A value that can be set; the one that holds now stands in the empty field.
+  const settings = [];
+  const field = (label, name, unit, attributes, make) => {
     const input = el("input", { type: "number", "aria-label": label, "data-live": name, ...attributes }),
       set = action("Set", () => {
         if (input.value === "") app.say("Enter a number.");
@@ -35,7 +37,16 @@ Mobilenet.livePanel = (app) => {
     input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") set.click();
     });
+    settings.push({ input, name, unit });
     return el("div.mn-field", el("label", label), input, set);
+  };
+  const showSettings = () => {
+    for (const { input, name, unit } of settings) {
+      const last = live.interventions.filter((one) => name in one && one.at_s <= clock.t + 1e-9).at(-1),
+        value = (last || run.live)[name],
+        words = value === null ? "none" : "now " + value + unit;
+      if (input.placeholder !== words) input.placeholder = words;
+    }
   };
   const add = action("Add a host", () => {
     app.placing = !app.placing;
@@ -43,14 +54,14 @@ Mobilenet.livePanel = (app) => {
   });
   const touch = el(
     "details.mn-touch",
-    { open: "" },
+    window.matchMedia("(max-width: 900px)").matches ? {} : { open: "" },
     el("summary", "Touch the run"),
     note("Choose a host or a station for more; drag a host to put it elsewhere."),
-    field("Random loss", "loss", { min: "0", max: "1", step: "0.05", placeholder: "0 to 1" }, (loss) => ({
+    field("Random loss", "loss", "", { min: "0", max: "1", step: "0.05" }, (loss) => ({
       do: "loss",
       loss,
     })),
-    field("Broadcast each", "interval", { min: "0.001", step: "0.5", placeholder: "s" }, (interval_s) => ({
+    field("Broadcast each", "interval_s", " s", { min: "0.001", step: "0.5" }, (interval_s) => ({
       do: "interval",
       interval_s,
     })),
@@ -181,6 +192,7 @@ Mobilenet.livePanel = (app) => {
   const update = (stamp) => {
     const s = live.state;
     text(status, words());
+    showSettings();
     const found = s && s.violation;
     violation.hidden = !found;
     if (found) text(violation, "Violated: " + found.check.replace("_", " ") + "\n" + found.explanation);

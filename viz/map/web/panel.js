@@ -15,20 +15,15 @@ Mobilenet.panels = (app) => {
       },
       about.verdict,
     );
+  const size = () =>
+    [about.protocol, counted(run.count, "host"), counted(run.stationCount, "station"), "seed " + about.seed].join(", ");
+  const sizes = el("p", size());
+  run.onAdded.push(() => (sizes.textContent = size()));
   const head = el(
     "header.mn-head",
     el("h1", { title: about.name }, el("bdi", about.name)),
     verdict,
-    el(
-      "p",
-      about.protocol +
-        ", " +
-        counted(run.count, "host") +
-        ", " +
-        counted(run.stationCount, "station") +
-        ", seed " +
-        about.seed,
-    ),
+    sizes,
     about.description ? el("p.mn-note", el("bdi", about.description)) : null,
     ...about.warnings.map((line) => el("p.mn-note", "warning: " + line)),
     Mobilenet.finder(app),
@@ -81,8 +76,15 @@ Mobilenet.panels = (app) => {
     actions.replaceChildren(...card.actions);
     content.replaceChildren(card.body);
     content.scrollTop = 0;
+    left.classList.toggle("mn-brief", Boolean(s)); // where there is little room, it leaves that to the map
     right.dataset.card = s ? s.kind : "overview";
     card.update(clock.t);
+    if (s && narrow.matches) {
+      // the card must not lie over what it describes
+      const at =
+        s.kind === "station" ? { x: run.stations.x_m[s.id], y: run.stations.y_m[s.id] } : run.lastPlace(app.followed(), clock.t);
+      if (at) app.intoView({ x: at.x, y: at.y });
+    }
     if (keyboard() && !(document.activeElement && document.activeElement.closest(".mn-bar")))
       title.focus({ preventScroll: true });
   };

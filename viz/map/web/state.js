@@ -9,17 +9,28 @@ Mobilenet.addStates = (run) => {
     SETS = { join: MEMBER, handoff_start: HANDING, in_coverage: COVERED, crash: DOWN },
     CLEARS = { leave: MEMBER | HANDING, handoff_end: HANDING, out_of_coverage: COVERED, recover: DOWN },
     TELLS_STATION = ["join", "handoff_start", "handoff_end", "in_coverage"];
-  const n = run.count;
+  let n = 0;
   run.eventKind = (i) => run.events.kinds[run.events.kind[i]];
   run.causeOf = (i) => run.handoffs.causes[run.handoffs.cause[i]];
-  const times = Array.from({ length: n }, () => []),
-    stations = times.map(() => []),
-    flags = times.map(() => []);
-  const members = times.map(() => []),
-    own = times.map(() => []),
-    ownHandoffs = times.map(() => []);
-  const flag = new Uint8Array(n),
-    station = new Int32Array(n).fill(-1);
+  const times = [],
+    stations = [],
+    flags = [],
+    members = [],
+    own = [],
+    ownHandoffs = [],
+    flag = [],
+    station = [],
+    cursor = [];
+  const makeRoom = () => {
+    for (; n < run.count; n++) {
+      for (const lists of [times, stations, flags, members, own, ownHandoffs]) lists.push([]);
+      flag.push(0);
+      station.push(-1);
+      cursor.push(0);
+    }
+  };
+  makeRoom();
+  run.onAdded.push(makeRoom);
   run.takeEvent = (i) => {
     const h = run.events.host[i],
       t = run.events.time[i],
@@ -44,7 +55,6 @@ Mobilenet.addStates = (run) => {
   };
   for (let i = 0; i < run.events.time.length; i++) run.takeEvent(i);
   for (let i = 0; i < run.handoffs.count; i++) run.takeHandoff(i);
-  const cursor = new Int32Array(n);
   // The host's last change at or before t; -1: none.
   const seek = (h, t) => {
     const moments = times[h];
@@ -62,6 +72,18 @@ Mobilenet.addStates = (run) => {
     const found = [];
     for (let h = 0; h < n; h++) if (run.stationAt(h, t) === s && run.flagsAt(h, t) & MEMBER) found.push(h);
     return found;
+  };
+  // What is cut or switched off by hand at t: a station, or the two ends of a wire in order, joined by a comma.
+  run.offAt = (t) => {
+    const off = new Map();
+    for (const one of run.switches) {
+      if (one.at_s > t) break;
+      const key = one.station || [...one.link].sort().join();
+      if (one.do === "cut" || one.do === "radio_off") off.set(key, one);
+      else off.delete(key);
+    }
+    if (t >= run.duration_s) off.clear(); // then everything is repaired
+    return off;
   };
   run.sayState = (h, t) => {
     const f = run.flagsAt(h, t),

@@ -47,7 +47,9 @@ Mobilenet.bar = (app) => {
     said = "",
     drawnAt = NaN; // where the hand was
   const HEIGHT = 46,
-    BASE = 28;
+    BASE = 28,
+    TOUCHED = "#c2410c"; // what was done by hand: a line on the upper edge
+  const touched = () => (app.live ? app.live.interventions : run.switches);
   const paint = () => {
     // how many handoffs when, as bars; what is rare as marks above them
     still.width = lines.canvas.width;
@@ -80,6 +82,8 @@ Mobilenet.bar = (app) => {
         g.fillRect(x, 5, 1, 5);
       }
     }
+    g.fillStyle = TOUCHED;
+    for (const one of touched()) g.fillRect((one.at_s / run.end_s) * width - 1, 0, 2, 8);
     const step =
       [0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 86400].find(
         (s) => (s / run.end_s) * width >= 70,
@@ -96,7 +100,7 @@ Mobilenet.bar = (app) => {
     drawnAt = NaN;
   };
   const draw = () => {
-    const key = JSON.stringify([app.layers, app.marks.items.length, run.end_s]),
+    const key = JSON.stringify([app.layers, app.marks.items.length, run.end_s, touched().length]),
       words = app.clockText(clock.t, true) + " / " + app.clockText(run.end_s),
       x = (clock.t / run.end_s) * width;
     if (key !== layersDrawn) {
