@@ -326,7 +326,7 @@ def test_switches_show_their_state(window: Window) -> None:
     page.until("[...document.querySelectorAll('.mn-actions button')].some(b => b.textContent === 'Join' && b.disabled)")
     assert [disabled(words) for words in ("Crash", "Recover", "Broadcast", "Leave")] == [True, False, True, True]
     page.evaluate(f"{APP}.select({{kind: 'station', id: 1}})")
-    assert [disabled(words) for words in ("Radio off", "Radio on", "Cut", "Mend")] == [False, True, False, True]
+    assert [disabled(words) for words in ("Radio off", "Radio on", "Cut")] == [False, True, False]
     page.evaluate(f"{LIVE}.touch({{do: 'radio_off', station: 's1'}})")
     page.until(f"{APP}.run.offAt({APP}.run.now_s).has('s1')")
     page.evaluate(f"{LIVE}.touch({{do: 'loss', loss: 0.25}})")

@@ -113,7 +113,7 @@ def test_of_a_study(finished: Result, tmp_path: Path) -> None:
         assert finding["metric"] in text
         assert f"{finding['pairs']} pairs" in text
     assert "no inference" not in text
-    assert len(re.findall("<img ", (tmp_path / "report.html").read_text())) == 5
+    assert len(re.findall("<img ", (tmp_path / "report.html").read_text())) == 6
 
 
 @pytest.mark.long

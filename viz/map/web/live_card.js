@@ -27,14 +27,14 @@ Mobilenet.liveCard = (app, kind, i) => {
       ),
       wire = (words) => action(words, () => live.touch({ do: words.toLowerCase(), link: [name, chosen.value] })),
       [off, on] = ["off", "on"].map((way) => touch("Radio " + way, { do: "radio_" + way, station: name })),
-      [cut, mend] = ["Cut", "Mend"].map(wire),
-      wires = el("span.mn-field", el("label", "Wire to"), chosen, cut, mend);
+      [cut, restore] = ["Cut", "Mend"].map(wire),
+      wires = el("span.mn-field", el("label", "Wire to"), chosen, cut, restore);
     const update = () => {
       const isOff = run.offAt(app.clock.t);
       off.disabled = isOff.has(name);
       on.disabled = !off.disabled;
       cut.disabled = isOff.has([name, chosen.value].sort().join());
-      mend.disabled = !cut.disabled;
+      restore.disabled = !cut.disabled;
     };
     chosen.addEventListener("change", update);
     return { nodes: others.length ? [off, on, wires] : [off, on], update };

@@ -81,8 +81,9 @@ Mobilenet.panels = (app) => {
     card.update(clock.t);
     if (s && narrow.matches) {
       // the card must not lie over what it describes
-      const at =
-        s.kind === "station" ? { x: run.stations.x_m[s.id], y: run.stations.y_m[s.id] } : run.lastPlace(app.followed(), clock.t);
+      const isStation = s.kind === "station",
+        { x_m, y_m } = run.stations,
+        at = isStation ? { x: x_m[s.id], y: y_m[s.id] } : run.lastPlace(app.followed(), clock.t);
       if (at) app.intoView({ x: at.x, y: at.y });
     }
     if (keyboard() && !(document.activeElement && document.activeElement.closest(".mn-bar")))
