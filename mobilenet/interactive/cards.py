@@ -1,7 +1,8 @@
 """The inner state of a node: buffers, running timers, its protocol's fields, its contexts at stations.
 
 Model     the fields of the protocol object, by their own names: numbers, words and truth values as they are, of lists
-          and tables how much is in them. For display only; judging and measuring do not read it
+          and tables how much is in them; of a program, the state that it shows. For display only; judging and
+          measuring do not read it
 Units     seconds until a timer expires
 Source    ours: docs/guide/live.md
 """
@@ -15,6 +16,7 @@ from typing import Any
 
 from mobilenet.clock import SECOND
 from mobilenet.engine.timer import Timer
+from mobilenet.programs.party import Party
 from mobilenet.quoting import cut
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.nodes import Node
@@ -34,12 +36,20 @@ def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
     try:
         found["buffers"] = dict(zip(node.buffer_names, node.buffers, strict=True))
         if node.protocol is not None:
-            found["timers"], found["keeps"] = list(_timers(node)), list(_fields(node.protocol))
+            own = node.protocol.card if isinstance(node.protocol, Party) else None
+            found["timers"] = list(_timers(node))
+            found["keeps"] = list(_fields(node.protocol)) if own is None else list(_of_program(own))
         if name.startswith("h"):
             found["contexts"] = _contexts(simulation, node.me)
     except Exception as error:
         found["keeps"] = [["cannot be read", cut(f"{type(error).__name__}: {error}", LONGEST)]]
     return found
+
+
+def _of_program(state: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The state that a program shows, by its own names."""
+    for name, value in list(state.items())[:MOST]:
+        yield [cut(name, LONGEST), _shown(value) or ""]
 
 
 def _timers(node: Node) -> Iterator[list[Any]]:

@@ -114,7 +114,9 @@ class Stream:
                 for one in session.branches
             ]  # fmt: skip
         if session.violation is not None:
-            found["violation"] = session.violation._asdict()
+            log, row_of_it = simulation.recording.events, session.violation.row
+            where = {"node": log.node[row_of_it], "message": log.message[row_of_it]}
+            found["violation"] = session.violation._asdict() | where
         if place.watched is not None:
             found["card"] = card(simulation, place.watched)
         if arrows is not None:

@@ -56,6 +56,10 @@ SIZES = Kind(
     lambda value: type(value) is dict and all(type(size) is int and abs(size) <= MOST for size in value.values()),
     "an object of whole numbers",
 )
+STATE = Kind(
+    lambda value: type(value) is dict and all(type(each) in (bool, int, float, str) for each in value.values()),
+    "an object of numbers, texts, true and false",
+)
 
 
 class Action(NamedTuple):
@@ -91,6 +95,7 @@ ACTIONS: Mapping[str, Action] = {
     "buffer": _action({"name": TEXT, "size": WHOLE}, {}, "host", "station", "process"),
     "settled": _action({"value": FLAG}, {}, "host", "station", "process"),
     "complete": _action({"id": MESSAGE}, {}, "process"),
+    "show": _action({"state": STATE}, {}, "host", "station", "process"),
     "log": _action({"text": FREE_TEXT}, {}, "host", "station", "process"),
 }
 

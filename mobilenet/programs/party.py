@@ -48,6 +48,7 @@ class Party:
         self._sizes: dict[str, int] = {}
         self._full: tuple[int, ...] = ()
         self._settled = True
+        self.card: dict[str, bool | int | float | str] | None = None  # its state, as it wants it shown
         self._moment, self._at_once = -1, 0  # time of the last event, and the number of events at it
         self._to_tell: deque[str] = deque()  # what happened while an answer took effect
         self._acting = False
@@ -58,6 +59,7 @@ class Party:
             "cancel": self._cancel,
             "buffer": self._buffer,
             "settled": self._settle,
+            "show": self._show,
             "log": self._log,
         }
 
@@ -207,6 +209,9 @@ class Party:
 
     def _settle(self, action: dict[str, Any]) -> None:
         self._settled = action["value"]
+
+    def _show(self, action: dict[str, Any]) -> None:
+        self.card = action["state"]
 
     def _log(self, action: dict[str, Any]) -> None:
         """Write the line into the record of lines, if that is asked for."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
+from mobilenet.interactive.cards import card
 from mobilenet.interactive.desk import Desk
 from mobilenet.interactive.session import LiveSession
 from mobilenet.interactive.stream import Listener, Place
@@ -130,5 +131,33 @@ def test_steps_to_violations_go_on_from_one() -> None:
             if live.violation is not None:
                 told.append(live.violation.check)
         assert len(told) == len(set(told))
+    finally:
+        live.close()
+
+
+def test_a_program_shows_its_own_state_on_its_card(tmp_path: Path) -> None:
+    for name in ("flood.yaml", "flood.py"):
+        (tmp_path / name).write_bytes((ROOT / "programs" / name).read_bytes())
+    (tmp_path / "shows.py").write_text(
+        "import json, sys\n"
+        "heard = 0\n"
+        "for line in sys.stdin:\n"
+        "    event = json.loads(line)\n"
+        "    if event['ev'] == 'stop': break\n"
+        "    heard += 1\n"
+        '    print(json.dumps({"do": "show", "state": {"events heard": heard, "is ready": True}}))\n'
+        '    print(\'{"do": "done"}\', flush=True)\n',
+        encoding="utf-8",
+    )
+    changes = {"protocol.command": {"host": ["python3", "shows.py"], "station": ["python3", "flood.py"]}}
+    live = mobilenet.live(tmp_path / "flood.yaml", 1, changes | {"protocol.buffers": None}, allow_code=True)
+    try:
+        live.play(2)
+        found = card(live.simulation, "h1")
+        assert found is not None
+        keeps = dict(found["keeps"])
+        assert int(keeps["events heard"]) >= 2 and keeps["is ready"] == "yes" and len(keeps) == 2
+        station = card(live.simulation, "s0")
+        assert station is not None and len(station["keeps"]) > 2
     finally:
         live.close()

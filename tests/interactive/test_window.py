@@ -279,6 +279,12 @@ def test_a_violation_stops_time_and_is_explained(tmp_path: Path) -> None:
             page.until("document.querySelector('.mn-violation').textContent.startsWith('Violated: fifo order')")
             assert not window.value(f"{LIVE}.state.is_playing")
             words = window.value("document.querySelector('.mn-violation').textContent")
+            links = "[...document.querySelectorAll('.mn-violation-links button, .mn-violation-links a')]"
+            host, message = window.value(f"{links}.map(link => link.textContent)")
+            assert window.value(f"{APP}.run.hostLabel({APP}.selected.id)") == host
+            page.evaluate(f"{links}[1].click()")
+            assert window.value(f"{APP}.run.messages.label({APP}.selected.id)") == message
+            page.evaluate(f"{links}[0].click()")
             assert "overtook" in words
             row = window.value(f"{LIVE}.state.violation.row")
             assert f"at {window.now_s():.6f} s (event {row})" in words  # time stands there

@@ -7,6 +7,7 @@ Mobilenet.livePanel = (app) => {
   };
   const status = el("p.mn-live-status", { role: "status" }),
     violation = el("pre.mn-violation", { hidden: "" }),
+    culprits = el("p.mn-violation-links", { hidden: "" }),
     past = el("div.mn-past", { hidden: "" }),
     pastWords = el("p");
   past.append(
@@ -157,6 +158,7 @@ Mobilenet.livePanel = (app) => {
     { "aria-label": "The live run" },
     status,
     violation,
+    culprits,
     past,
     el("div.mn-field", step, what),
     touch,
@@ -168,7 +170,8 @@ Mobilenet.livePanel = (app) => {
     jobs,
   );
 
-  let drawn = -Infinity, // when the curves were
+  let foundRow = -1, // of the violation that is shown
+    drawn = -Infinity, // when the curves were
     listed = "",
     lined = "",
     worked = "";
@@ -195,7 +198,20 @@ Mobilenet.livePanel = (app) => {
     showSettings();
     const found = s && s.violation;
     violation.hidden = !found;
+    culprits.hidden = !found;
     if (found) text(violation, "Violated: " + found.check.replace("_", " ") + "\n" + found.explanation);
+    if (found && found.row !== foundRow) {
+      foundRow = found.row;
+      const what = [found.node, found.message].map((name) => name && Mobilenet.find(app, name)).filter(Boolean);
+      culprits.replaceChildren(
+        "Show ",
+        ...what.flatMap((each, i) => [
+          ...(i ? [", "] : []),
+          link(i || !found.node ? found.message : found.node, () => app.select(each)),
+        ]),
+      );
+      if (!app.selected && what.length) app.select(what[0]);
+    }
     past.hidden = live.following || !s;
     if (!past.hidden)
       text(
