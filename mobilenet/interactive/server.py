@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import secrets
 import threading
 import time
@@ -32,6 +33,7 @@ from mobilenet.interactive.desk import Desk
 from mobilenet.interactive.stream import Listener, Place
 
 HOST = "127.0.0.1"
+OWN_ADDRESS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?")
 MOST_PER_S = 100
 MOST_LISTENERS = 20
 CLOSING_S = 0.2  # time for a listener to close the connection
@@ -149,9 +151,6 @@ class Server:
             self._started.set()
             await self._stop.wait()
 
-    def _own(self) -> tuple[str, ...]:
-        return f"{HOST}:{self._port}", f"localhost:{self._port}"
-
     async def _request(self, connection: ServerConnection, request: Request) -> Response | None:
         """The page, or None: a socket that may be opened."""
         try:
@@ -160,11 +159,11 @@ class Server:
             origin, host = request.headers.get("Origin"), request.headers.get("Host")
         except (ValueError, LookupError):  # a path that is none, a header twice
             return _refuse("not a valid HTTP request")
-        if host not in self._own():
+        if not OWN_ADDRESS.fullmatch(host or ""):  # with any port, since ssh -L forwards from another one
             return _refuse("the Host header does not match the address of this server")
         if not secrets.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode()):
             return _refuse("the token is missing or wrong; open the URL that mobilenet live printed")
-        if origin is not None and origin not in (f"http://{own}" for own in self._own()):
+        if origin is not None and origin != f"http://{host}":
             return _refuse(f"{origin[:80]} is not this page's origin")
         if parts.path == "/socket":
             if len(self.listeners) >= MOST_LISTENERS:

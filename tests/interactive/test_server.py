@@ -293,6 +293,12 @@ def test_the_page_needs_the_token_the_host_and_the_origin(served_to_all: Server)
     assert refusal(base)[0] == 403
     assert "token is missing or wrong" in refusal(f"{base}?token=wrong")[1]
     assert "origin" in refusal(served_to_all.url, Origin="http://evil.example")[1]
+    forwarded = {"Host": "localhost:9000", "Origin": "http://localhost:9000"}  # as by ssh -L 9000:127.0.0.1:PORT
+    with urllib.request.urlopen(urllib.request.Request(served_to_all.url, headers=forwarded)) as answer:
+        assert answer.status == 200
+    assert "origin" in refusal(served_to_all.url, Host="localhost:9000", Origin="http://localhost:9001")[1]
+    for host in ("localhost.evil.example", "127.0.0.1.evil.example:80", "evil.example"):
+        assert "Host header" in refusal(served_to_all.url, Host=host)[1]
     assert "does not match the address" in refusal(served_to_all.url, Host="evil.example")[1]
     assert refusal(served_to_all.url.replace("/?", "/etc/passwd?"))[0] == 404
     for bad in ("token=wrong", "", "token="):

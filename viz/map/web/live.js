@@ -178,7 +178,7 @@ Mobilenet.live = (app) => {
   };
   live.goOnFromHere = () => live.tell({ command: "rewind", to_s: clock.t });
 
-  live.remember = () => {
+  live.remember = (words) => {
     const center = app.map.getCenter(),
       kept = {
         center: [center.lat, center.lng],
@@ -186,6 +186,7 @@ Mobilenet.live = (app) => {
         layers: app.layers,
         selected: app.selected,
         steps: stepsSaid,
+        words,
         dark: document.documentElement.classList.contains("mn-dark"),
       };
     sessionStorage.setItem(STORE, JSON.stringify(kept));
@@ -201,14 +202,15 @@ Mobilenet.live = (app) => {
     if (!kept) return false;
     Object.assign(app.layers, kept.layers);
     app.dark(kept.dark);
+    if (kept.words) app.say(kept.words);
     stepsSaid = kept.steps ?? null;
     app.map.setView(kept.center, kept.zoom, { animate: false });
     const counts = { host: run.count, station: run.stationCount };
     if (kept.selected && kept.selected.id < (counts[kept.selected.kind] || 0)) app.select(kept.selected);
     return true;
   };
-  const again = () => {
-    live.remember();
+  const again = (words) => {
+    live.remember(words);
     location.reload();
   };
 
@@ -222,7 +224,7 @@ Mobilenet.live = (app) => {
     socket.onmessage = ({ data }) => {
       const message = JSON.parse(data);
       if (message.type === "state") take(message);
-      else if (message.type === "again") again();
+      else if (message.type === "again") again("The run has gone back in time.");
       else if (message.type === "busy") {
         live.busy = message;
         app.changed();
