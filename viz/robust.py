@@ -43,9 +43,9 @@ def draw(factor: str, confidence: float, found: list[Claim], target: Path) -> No
         many = f"{pairs[0]} to {pairs[-1]}" if len(pairs) > 1 else f"{pairs[0]}" if pairs else "no"
         caption(
             figure,
-            f"Effects relative to {baseline} with {confidence * 100:g} % t intervals, paired over the same worlds ({many}"
-            " pairs). Filled: significant by Holm over all marks of this picture; hollow: not. On the right: whether"
-            f" the finding with {found[0].effects[0].radio} survives.",
+            f"Effects relative to {baseline} with {confidence * 100:g} % t intervals, paired over the same worlds"
+            f" ({many} pairs). Filled: significant by Holm over all marks of this picture; hollow: not. On the right:"
+            f" whether the finding with {found[0].effects[0].radio} survives.",
         )
         save(figure, target)
 

@@ -8,7 +8,7 @@ Source    ours: docs/guide/programs.md
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import pandas as pd
@@ -101,6 +101,7 @@ class OfHosts:
         if scenario.churn is not None and scenario.churn.changes:
             self._search.cut_list("churn.changes", scenario.churn.changes)
         fewer(self._search, "hosts.count", self._search.scenario.hosts.count, 1, self._without_strangers)
+        self._one_by_one()
         layout = self._search.scenario.stations.layout
         if getattr(layout, "points_m", None) is not None:
             self._search.cut_list("stations.layout.points_m", layout.points_m)
@@ -126,8 +127,21 @@ class OfHosts:
             else:
                 high = middle
 
+    def _one_by_one(self) -> None:
+        """Without a host in the middle; those behind it have its number and the next ones then."""
+        host = 0
+        while host < (self._search.scenario.hosts.count or 0) - 1 and not self._search.is_over:
+            count = (self._search.scenario.hosts.count or 0) - 1
+            moved = {old: old - (old > host) for old in range(count + 1) if old != host}
+            if not self._search.attempt({"hosts.count": count, **self._with_hosts(moved)}):
+                host += 1
+
     def _without_strangers(self, hosts: int) -> Changes:
         """Lists that name only the hosts that are left."""
+        return self._with_hosts({host: host for host in range(hosts)})
+
+    def _with_hosts(self, moved: Mapping[int, int]) -> Changes:
+        """Lists that name only these hosts, by their new numbers."""
         scenario = self._search.scenario
         changes: Changes = {}
         lists = {
@@ -138,7 +152,11 @@ class OfHosts:
         }
         for key, listed in lists.items():
             if listed:
-                changes[key] = [one for one in listed if int(getattr(one, "host", "h0")[1:]) < hosts]
+                there = [one for one in listed if not hasattr(one, "host") or int(one.host[1:]) in moved]
+                changes[key] = [
+                    one.model_copy(update={"host": f"h{moved[int(one.host[1:])]}"}) if hasattr(one, "host") else one
+                    for one in there
+                ]
         return changes
 
     def _size(self) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ from mobilenet.cli.main import app
 from mobilenet.replay.transcript import first_difference, lines_of
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.writer import write_table
+from mobilenet.scenario import Scenario
 from mobilenet.swarm.shrink import Shrinking, ddmin
 from mobilenet.swarm.smaller import OfHosts, fewer
 from tests.programs.own import answering
@@ -160,3 +161,19 @@ def test_what_violates_nothing_cannot_be_shrunk(tmp_path: Path) -> None:
     path = run(answering(tmp_path, REFUSING), out=tmp_path / "run", allow_code=True).path
     with pytest.raises(RunError, match="no property is violated"):
         Shrinking(path, allow_code=True)
+
+
+def test_hosts_that_do_not_matter_are_removed_wherever_they_stand(tmp_path: Path) -> None:
+    """The fourth of five hosts crashes, and lies as it recovers; no other is needed."""
+    lie = """print('{"do":"deliver","id":[0,7]}') if e['ev'] == 'recover' else 0"""
+    outages = [{"host": "h3", "at_s": 1, "duration_s": 1}]
+    more = {
+        "hosts": {"count": 5, "mobility": {"model": "static"}},
+        "faults": {"schedule": "explicit", "outages": outages},
+    }
+    path = run(answering(tmp_path, lie, **more), out=tmp_path / "run", allow_code=True).path  # type: ignore[arg-type]
+    search = Shrinking(path, allow_code=True, on_trial=lambda summary: None)
+    moved = OfHosts(search)._with_hosts({0: 0, 1: 1, 3: 2, 4: 3})
+    assert [one.host for one in moved["faults.outages"]] == ["h2"]
+    search.run()
+    assert isinstance(search.scenario, Scenario) and search.scenario.hosts.count == 1
