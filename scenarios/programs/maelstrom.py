@@ -5,7 +5,7 @@ time it has answered it has said what it had to say: its messages to other nodes
 for the first time are delivered. Emulated time stands still meanwhile, so what a node does by its own clock, repeating
 say, happens the next time that it is told something. Where a delivery is missing when the run is over, the adapter
 listens to the node: if it writes although nothing was asked of it, it acts by a clock of its own, and the adapter
-reports that. settings: {topology: all | line}.
+reports that. settings: {topology: all | line, workload: broadcast | g-set}.
 """
 
 import json
@@ -14,6 +14,7 @@ import sys
 import threading
 
 MANY = 1_000_000  # values that one process broadcasts
+WORKLOADS = {"broadcast": ("broadcast", "message", "messages"), "g-set": ("add", "element", "value")}
 node = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
 shown = set()
 asked = 0
@@ -59,9 +60,9 @@ def ask(body):
 def deliver():
     """What the node shows now, and has not shown before."""
     answer = ask({"type": "read"})
-    values = answer.get("messages")
+    values = answer.get(listed)
     if not isinstance(values, list) or not all(type(value) is int and value >= 0 for value in values):
-        sys.exit(f"the node answers read with {str(answer)[:200]}, expected a list of whole numbers as messages")
+        sys.exit(f"the node answers read with {str(answer)[:200]}, expected a list of whole numbers as {listed}")
     for value in values:
         if value not in shown:
             shown.add(value)
@@ -85,13 +86,18 @@ for line in sys.stdin:
         break
     if event["ev"] == "start":
         me, names = event["me"], [f"n{process}" for process in range(event["n"])]
+        workload = event["settings"].get("workload", "broadcast")
+        if workload not in WORKLOADS:
+            sys.exit(f"settings.workload is {workload!r}, expected one of {', '.join(WORKLOADS)}")
+        adds, value_of, listed = WORKLOADS[workload]
         line_up = event["settings"].get("topology") == "line"
         beside = {n: names[max(0, i - 1) : i] + names[i + 1 : i + 2] if line_up else [] for i, n in enumerate(names)}
         topology = beside if line_up else {name: [other for other in names if other != name] for name in names}
         ask({"type": "init", "node_id": f"n{me}", "node_ids": names})
-        ask({"type": "topology", "topology": topology})
+        if workload == "broadcast":
+            ask({"type": "topology", "topology": topology})
     elif event["ev"] == "broadcast":
-        ask({"type": "broadcast", "message": event["id"][0] * MANY + event["id"][1]})
+        ask({"type": adds, value_of: event["id"][0] * MANY + event["id"][1]})
     elif event["ev"] == "receive":
         tell(event["message"], f"n{event['from']}")
     deliver()

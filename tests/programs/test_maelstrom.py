@@ -65,3 +65,29 @@ def test_a_malformed_message_is_one_line(
     with pytest.raises(PluginError, match=complaint) as caught:
         played(samples, tmp_path / name, change)
     assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
+
+
+def test_a_grow_only_set_is_judged_like_a_broadcast(samples: Path, tmp_path: Path) -> None:
+    """Its nodes add elements, and know of each other by the names that they are started with."""
+    node = (samples / "maelstrom_node.py").read_text()
+    for old, new in (
+        ('me = body["node_id"]', 'me = body["node_id"]; neighbours = [n for n in body["node_ids"] if n != me]'),
+        ('answer["messages"] = values', 'answer["value"] = values'),
+        ('in ("broadcast", "gossip") and body["message"] not in', 'in ("add", "gossip") and body["element"] not in'),
+        ('values.append(body["message"])', 'values.append(body["element"])'),
+        ('"message": body["message"]', '"element": body["element"]'),
+    ):
+        assert old in node
+        node = node.replace(old, new)
+    for name, text in (
+        ("g_set.py", node),
+        ("bug.py", node.replace("for neighbour in neighbours:", "for neighbour in ():")),
+    ):
+        (samples / name).write_text(text)
+        changes = {"protocol.command": ["python3", "maelstrom.py", "python3", name], "processes": 4}
+        settings = {"protocol.settings": {"workload": "g-set"}, "workload.sources": 4}
+        done = run(samples / "maelstrom.yaml", out=tmp_path / name, allow_code=True, overrides=changes | settings)
+        assert done.verdicts["agreement"].answer == ("valid" if name == "g_set.py" else "violated")
+    with pytest.raises(PluginError, match=r"settings\.workload is 'kafka', expected one of broadcast, g-set"):
+        run(samples / "maelstrom.yaml", out=tmp_path / "no", allow_code=True,
+            overrides=["protocol.settings.workload=kafka"])  # fmt: skip
