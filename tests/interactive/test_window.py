@@ -336,7 +336,7 @@ def test_switches_show_their_state(window: Window) -> None:
     page.evaluate(f"{LIVE}.touch({{do: 'radio_off', station: 's1'}})")
     page.until(f"{APP}.run.offAt({APP}.run.now_s).has('s1')")
     page.evaluate(f"{LIVE}.touch({{do: 'loss', loss: 0.25}})")
-    page.until("document.querySelector('[data-live=loss]').placeholder === 'now 0.25'")
+    page.until("document.querySelector('[data-live=loss]').placeholder === '0.25'")
     assert [disabled(words) for words in ("Radio off", "Radio on")] == [True, False]
 
 
@@ -350,3 +350,22 @@ def test_a_card_in_a_narrow_window_leaves_its_host_in_sight(served: Server) -> N
             below = window.value("document.querySelector('.mn-left').getBoundingClientRect().bottom")
             above = window.value("document.querySelector('.mn-right-side').getBoundingClientRect().top")
             assert below < y < above and above - below > 800 / 4
+        page.until("document.querySelector('.mn-content .mn-space canvas').clientWidth > 200")  # its diagram
+
+
+def test_the_whole_field_stays_in_sight_when_the_diagram_opens(served: Server) -> None:
+    with Page(1280, 720) as page:
+        window = Window(page, served)
+        window.play_to(3)
+        lowest = f"""(() => {{ const st = {APP}.run.stations, r = {APP}.run.range_m, b = {APP}.map.getContainer();
+            return b.getBoundingClientRect().top + Math.max(...Array.from(st.x_m,
+            (x, s) => ({APP}.view.renew(), {APP}.view.point(x, st.y_m[s] - r).y))); }})()"""
+        page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+        page.until(f"!document.querySelector('.mn-space').hidden && {lowest} < "
+                   "document.querySelector('.mn-space').getBoundingClientRect().top")  # fmt: skip
+        before = float(window.value(lowest))
+        page.click_on(".mn-fold-space")
+        page.until(f"{lowest} > {before} + 10")  # there is more room again
+        assert window.value("document.querySelector('.mn-space canvas').clientHeight") == 0
+        page.evaluate(f"{APP}.select(null)")
+        page.until("document.querySelector('.mn-space').hidden")

@@ -45,7 +45,7 @@ Mobilenet.livePanel = (app) => {
     for (const { input, name, unit } of settings) {
       const last = live.interventions.filter((one) => name in one && one.at_s <= clock.t + 1e-9).at(-1),
         value = (last || run.live)[name],
-        words = value === null ? "none" : "now " + value + unit;
+        words = value === null ? "none" : value + unit;
       if (input.placeholder !== words) input.placeholder = words;
     }
   };

@@ -9,15 +9,25 @@ Mobilenet.liveSpace = (app) => {
     LEGEND = "blue: messages · grey: acknowledgements · brown: control · violet: wire · red: lost · ▮ delivered",
     UNKNOWN = "frames are kept for 10 s, from when it was chosen",
     box = el("aside.mn-space", { hidden: "", "aria-label": "Space-time diagram of the chosen host" }),
-    title = el("div.mn-space-title");
+    words = el("span"),
+    fold = el("button.mn-fold-space", { "aria-label": "Show or hide the diagram" }, "▾"),
+    title = el("div.mn-space-title", fold, words);
   box.append(title);
   const c = Mobilenet.canvas(box, "mn-chart"),
     { g } = c;
+  const narrow = window.matchMedia("(max-width: 900px)");
   let span = 0, // which of SPANS_S
     width = 0,
     height = 0,
     drawnAt = 0;
   box.title = "Click: another span of time";
+  fold.addEventListener("click", (event) => {
+    event.stopPropagation();
+    const isFolded = box.classList.toggle("mn-folded-space");
+    fold.textContent = isFolded ? "▴" : "▾";
+    app.refit();
+    app.changed();
+  });
   box.addEventListener("click", () => {
     span = (span + 1) % SPANS_S.length;
     app.changed();
@@ -50,12 +60,17 @@ Mobilenet.liveSpace = (app) => {
   };
   const draw = (stamp) => {
     const chosen = app.isSelected("host") ? app.selected.id : -1;
+    const was = box.hidden;
     box.hidden = chosen < 0;
+    app.coversBelow = () => (box.hidden || narrow.matches ? 0 : box.offsetHeight + 20);
+    if (was !== box.hidden) setTimeout(app.refit); // when it has its height
+    const home = narrow.matches ? document.querySelector(".mn-content") : document.body;
+    if (box.parentNode !== home) home.append(box); // where there is little room, below the card
     if (chosen < 0 || (app.clock.playing && stamp - drawnAt < 40)) return;
     drawnAt = stamp;
     const SPAN_S = SPANS_S[span],
       t = app.clock.t,
-      from = t - SPAN_S,
+      from = Math.max(0, t - SPAN_S),
       name = "h" + run.hosts.number[chosen],
       lines = [name],
       seen = live.arrows.filter((arrow) => arrow.sent_ns / 1e9 >= from && arrow.sent_ns / 1e9 <= t);
@@ -73,7 +88,7 @@ Mobilenet.liveSpace = (app) => {
       height = high;
       c.fit(width, height);
     }
-    title.textContent = run.hostInFull(chosen) + ", the last " + SPAN_S + " s (click for another span)";
+    words.textContent = run.hostInFull(chosen) + ", the last " + SPAN_S + " s (click for another span)";
     const x = (s) => LEFT + ((s - from) / SPAN_S) * (width - LEFT - 8),
       y = (node) => 20 + LINE * lines.indexOf(node);
     g.clearRect(0, 0, width, height);
@@ -136,7 +151,7 @@ Mobilenet.liveSpace = (app) => {
       if (own.time[i] <= t) g.fillRect(x(own.time[i]) - 1.5, y(name) - 9, 3, 6);
     text(g, app.clockText(from, true, 2), LEFT, height - 4);
     if (g.measureText(LEGEND).width < width - 140) text(g, LEGEND, width / 2, height - 4, "center");
-    text(g, app.clockText(t, true, 2), width - 8, height - 4, "right");
+    text(g, app.clockText(from + SPAN_S, true, 2), width - 8, height - 4, "right");
   };
   return { box, draw };
 };

@@ -71,13 +71,20 @@ Mobilenet.travel = (app, panels) => {
     map.panBy([0, (app.size.height - top - bottom) / 2], { animate: false });
   };
 
+  // A view that nobody has moved since it was fitted is fitted again when panels take another place.
+  let fitted = "";
+  const shown = () => map.getZoom() + " " + map.getCenter();
+  app.refit = () => {
+    if (shown() === fitted) app.fit();
+  };
+  app.coversBelow = () => 0;
   app.fit = () => {
     const [[w, s], [e, n]] = app.bounds,
       wide = host.clientWidth > 900;
     frame.left = wide ? panels.left.offsetWidth + 24 : 12;
     frame.right = wide ? panels.right.offsetWidth + 24 : 12;
     const top = wide ? 14 : panels.left.offsetHeight + 16,
-      bottom = wide ? 14 : panels.right.offsetHeight + 44,
+      bottom = wide ? 14 + app.coversBelow() : panels.right.offsetHeight + 44,
       roomy = top + bottom < host.clientHeight / 2;
     app.following = false;
     map.fitBounds([view.latLng(w, s), view.latLng(e, n)], {
@@ -85,6 +92,7 @@ Mobilenet.travel = (app, panels) => {
       paddingBottomRight: [frame.right, roomy ? bottom : 14],
       animate: false,
     });
+    fitted = shown();
   };
   // A followed host stays in the middle.
   app.goAlong = (t) => {
