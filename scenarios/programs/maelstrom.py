@@ -20,6 +20,13 @@ shown = set()
 asked = 0
 
 
+def give_up(words):
+    """End with this as the last line of standard error, whatever the node would write there."""
+    node.kill()
+    node.wait()
+    sys.exit(words)
+
+
 def do(action, **keys):
     print(json.dumps({"do": action, **keys}, ensure_ascii=False))
 
@@ -37,7 +44,7 @@ def message_of(line):
         if not isinstance(body["type"], str) or (to.startswith("n") and to not in names):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        sys.exit(f"the node wrote {line.strip()[:200]!r}, expected a message of Maelstrom to a node or a client")
+        give_up(f"the node wrote {line.strip()[:200]!r}, expected a message of Maelstrom to a node or a client")
     return to, body
 
 
@@ -52,7 +59,7 @@ def ask(body):
             do("send", to=names.index(to), message=said)
         elif said.get("in_reply_to") == asked:
             if said["type"] == "error":
-                sys.exit(f"the node answers {body['type']} with an error: {said}")
+                give_up(f"the node answers {body['type']} with an error: {said}")
             return said
     sys.exit(f"the node has ended with exit code {node.wait()}")
 
@@ -62,7 +69,7 @@ def deliver():
     answer = ask({"type": "read"})
     values = answer.get(listed)
     if not isinstance(values, list) or not all(type(value) is int and value >= 0 for value in values):
-        sys.exit(f"the node answers read with {str(answer)[:200]}, expected a list of whole numbers as {listed}")
+        give_up(f"the node answers read with {str(answer)[:200]}, expected a list of whole numbers as {listed}")
     for value in values:
         if value not in shown:
             shown.add(value)
@@ -88,7 +95,7 @@ for line in sys.stdin:
         me, names = event["me"], [f"n{process}" for process in range(event["n"])]
         workload = event["settings"].get("workload", "broadcast")
         if workload not in WORKLOADS:
-            sys.exit(f"settings.workload is {workload!r}, expected one of {', '.join(WORKLOADS)}")
+            give_up(f"settings.workload is {workload!r}, expected one of {', '.join(WORKLOADS)}")
         adds, value_of, listed = WORKLOADS[workload]
         line_up = event["settings"].get("topology") == "line"
         beside = {n: names[max(0, i - 1) : i] + names[i + 1 : i + 2] if line_up else [] for i, n in enumerate(names)}
