@@ -179,7 +179,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
             if key not in finding:
                 raise damaged(f"a finding without {key}")
         if not all(isinstance(finding[key], str) for key in ("metric", "verdict")):
-            raise damaged("metric or verdict of a finding is not a text")
+            raise damaged("the metric or verdict of a finding is not a string")
         wrong = [key for key in NUMBERS if finding.get(key) is not None and not _is_number(finding[key])]
         if wrong:
             raise damaged(f"{wrong[0]} is {str(finding[wrong[0]])[:60]!r}")

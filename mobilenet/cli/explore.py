@@ -36,7 +36,11 @@ def spacetime(
     margin_s: Annotated[
         float | None,
         typer.Option(
-            "--margin-s", min=0, max=1e9, metavar="S", help="Margin in seconds; by default a fifth of the span."
+            "--margin-s",
+            min=0,
+            max=1e9,
+            metavar="S",
+            help="Seconds shown before and after; by default a fifth of the event.",
         ),
     ] = None,
     out: Annotated[
