@@ -71,7 +71,7 @@ Mobilenet.travel = (app, panels) => {
     map.panBy([0, (app.size.height - top - bottom) / 2], { animate: false });
   };
 
-  // A view that nobody has moved since it was fitted is fitted again when panels take another place.
+  // A view that the user has not moved since it was fitted is fitted again when panels change.
   let fitted = "";
   const shown = () => map.getZoom() + " " + map.getCenter();
   app.refit = () => {
