@@ -118,7 +118,7 @@ def words_of(directory: Path, name: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Of JSON: no number in quotes."""
+    """Return whether a value of JSON is a number; a number in quotes is not."""
     return not isinstance(value, str) and number(value) is not None
 
 
@@ -198,5 +198,5 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
 
 
 def _place(row: dict[str, Any], factors: list[str]) -> tuple[str, ...]:
-    """As short_level writes the levels, so that 0 and 0.0 are one."""
+    """Return the levels of a row, written by short_level so that 0 and 0.0 are equal."""
     return tuple(short_level(row[factor]) for factor in factors)

@@ -138,7 +138,7 @@ def reference(
         list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys or metrics, as in wireless.loss.")
     ] = None,
     search: Annotated[
-        str, typer.Option("--search", metavar="WORDS", help="Only what has these words in its name or meaning.")
+        str, typer.Option("--search", metavar="WORDS", help="Only those with these words in name or meaning.")
     ] = "",
     out: Annotated[
         Path | None,

@@ -121,7 +121,7 @@ class Jobs:
         for thread in self._threads:  # which take away what is not whole
             thread.join(ENDING_S)
 
-    # --- what they do, each in a thread of its own
+    # --- what jobs do, each in its own thread
 
     def _save(self, job: Job, folder: Path, scenario: Scenario, target: Path, prefix: tuple[int, str]) -> None:
         write_scenario(folder, scenario)

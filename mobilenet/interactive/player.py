@@ -65,13 +65,13 @@ class Player:
         self._is_owed = False  # a listener still lacks the present state
 
     def ask(self, task: Task) -> Future[Any]:
-        """From any thread: have it done between two pieces."""
+        """Queue a task, from any thread, to be run between two pieces of the simulation."""
         answer: Future[Any] = Future()
         self._tasks.put((task, answer))
         return answer
 
     def tell_each(self, pause_s: float) -> None:
-        """So much time between two states is enough."""
+        """Report states no more often than every `pause_s` seconds, within the limits."""
         self.pause_s = max(self.shortest_pause_s, min(LONGEST_PAUSE_S, pause_s))
 
     def end(self) -> None:

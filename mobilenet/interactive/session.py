@@ -109,7 +109,7 @@ class LiveSession:
 
     @property
     def scenario(self) -> Scenario:
-        """Of this branch, with everything that was done by hand."""
+        """Return the scenario of this branch, with all interventions made by hand."""
         return self.branch.scenario
 
     @property

@@ -346,7 +346,7 @@ class Simulation:
         return until_ns
 
     def _sample_positions(self) -> None:
-        """Of stations once, of hosts again and again until they stop."""
+        """Sample the positions of stations once, and of hosts repeatedly until they stop."""
         now, interval_s = self.kernel.now, self.scenario.record.positions_interval_s
         if now == 0:
             for station in self.stations:

@@ -67,7 +67,7 @@ class Span(Parameters):
 
 
 class Until(Parameters):
-    """When there are replications enough."""
+    """A rule for when a configuration has enough replications."""
 
     metric: str = Field(
         min_length=1,

@@ -1,4 +1,4 @@
-"""A live session is a run: whatever somebody does to it, its scenario gives the same again."""
+"""A live session is a run: whatever the interventions, its scenario gives the same run again."""
 
 from __future__ import annotations
 
