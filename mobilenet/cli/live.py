@@ -140,5 +140,8 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
     if not left:
         say("all interventions are already saved")
     options = again if next_scenario == scenario else ""
+    if session.is_real_time:
+        say(f"Next: mobilenet serve {quoted(next_scenario)}{options} --allow-code")
+        return
     allow = " --allow-code" if any(session.scenario.code()) else ""
     say(f"Next: mobilenet run {quoted(next_scenario)}{options}{allow}")

@@ -94,6 +94,8 @@ class Player:
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
         self._require_more()
+        if until_s is not None:
+            self.session.require_virtual_time("play: until_s")
         if speed is not None:
             self.set_speed(speed)
         self._until_ns = None if until_s is None else ns(until_s)
@@ -143,7 +145,7 @@ class Player:
 
     def ask_to_pause(self) -> None:
         """By a listener."""
-        if self.session.is_real_time and self.is_playing:
+        if self.session.is_real_time and not self.session.is_over:
             raise ScenarioError("pause: programs in real time go on")
         self.pause()
 

@@ -58,7 +58,8 @@ def test_programs_go_on_and_hosts_crash_and_recover(
                 more = {"crash": {"host": "h1"}, "cut": {"link": ["s0", "s1"]}, "radio_off": {"station": "s2"}}[what]
                 done.append(str(session.do(what, **more)["do"]))
             commands = (("pause", {}), ("step", {"what": "event"}), ("rewind", {"to_s": 0}), ("speed", {"speed": 4}),
-                        ("effect", {"intervention": 0}), ("save", {}))  # fmt: skip
+                        ("effect", {"intervention": 0}), ("save", {}), ("play", {"until_s": 3}),
+                        ("switch", {"branch": 0}))  # fmt: skip
             for command, how in commands:
                 assert "real time" in asked(desk, command=command, **how), command
             assert asked(desk, command="hold", on=True) == "" and player.is_going
