@@ -300,7 +300,7 @@ def acknowledgements_are_told_as_trees(copy: Copy) -> None:
     kinds["tree"] += kinds.pop("ack")
 
 
-@edit("conservation", "prayer in by_kind, but reliable sends tree, delv, ack", "reliable")
+@edit("conservation", "prayer in by_kind, but reliable sends only tree, delv, ack", "reliable")
 def a_class_of_another_name(copy: Copy) -> None:
     kinds = copy.counters["messages"]["by_kind"]
     kinds["prayer"] = kinds.pop("ack")
