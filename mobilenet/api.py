@@ -299,7 +299,7 @@ def simulate(
     errors_into: Path | None = None,
     real_time: RealTime | None = None,
 ) -> Outcome:
-    """Let a scenario of either kind happen; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
+    """Run a scenario of either kind; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
     what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
     `real_time`: for programs that use UDP, and only for them.
     """

@@ -1,4 +1,4 @@
-"""Judge and measure a record, with a plug-in's metrics too; and do both again only from the record.
+"""Judge and measure a run, including a plug-in's metrics, when it ends or later from its record.
 
 Model     verdict.json and metrics.json follow from what was recorded. A user's metric that raises, or gives something
           that is not a number, does not end the run: it has no value, and `own_metrics_failed` of the manifest has the
@@ -30,7 +30,7 @@ from mobilenet.verify.judge import overall
 
 
 def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
-    """The metrics that a scenario brings along; their code is run, if that is allowed."""
+    """Return the custom metrics of a scenario; their code runs only if that is allowed."""
     found: list[OwnMetric] = []
     for i, reference in enumerate(scenario.metrics):
         if reference.rpartition(":")[2] in (metric.name for metric in found):
@@ -44,7 +44,7 @@ def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetr
 
 
 def own_metrics_of(directory: Path, allow_code: bool = False) -> list[OwnMetric]:
-    """Those of a run; their code is run, if that is allowed."""
+    """Return the custom metrics of a run; their code runs only if that is allowed."""
     if "own_metrics" not in read_manifest(directory):
         return []
     return own_metrics(load_scenario(directory / "scenario.yaml"), allow_code)

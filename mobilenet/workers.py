@@ -23,7 +23,7 @@ from mobilenet import safe_path
 Task = TypeVar("Task")
 Done = TypeVar("Done")
 TOGETHER = 4  # short tasks that a process is given at a time
-AHEAD = 4  # times as much as the processes do now is handed out already
+AHEAD = 4  # batches of tasks that wait or run, for each process
 
 
 class _Process(SpawnProcess):

@@ -54,7 +54,7 @@ def run(command: str, folder: Path, timeout_s: float = 300) -> subprocess.Comple
 
 
 def looked_at(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """A live run: the page is opened, and then somebody presses Ctrl-C."""
+    """A live run: the page is opened, and then the user presses Ctrl-C."""
     served = Server(folder, *arguments)
     assert b"mobilenet-data" in urlopen(served.url).read()
     code, out, err = served.end()
@@ -62,7 +62,7 @@ def looked_at(arguments: list[str], folder: Path) -> subprocess.CompletedProcess
 
 
 class Reader:
-    """Somebody who follows the documents, in a folder with the scenarios of the clone."""
+    """A user who follows the documents, in a folder with the scenarios of the clone."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

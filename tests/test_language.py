@@ -38,10 +38,8 @@ PHRASES = {  # name -> what is looked for, and what to write instead
 LEFT: dict[str, tuple[int, int]] = {  # in the documents, in the code
     "nobody, somebody, everybody": (0, 1),
     "is no": (3, 4),
-    "anew": (2, 0),
     "beside": (0, 1),
     "mend": (0, 2),
-    "under way": (1, 2),
     "of one's own": (0, 1),
     "whoever": (1, 1),
     "alone": (3, 3),

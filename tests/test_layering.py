@@ -261,7 +261,7 @@ def test_a_circle_that_is_allowed_is_there_and_closes_for_types_alone() -> None:
 
 
 def test_protocols_meet_the_network_through_ports_alone() -> None:
-    """The network runs whatever it is given; built-in protocols are named by the catalogues, and by nobody else."""
+    """The network runs whatever it is given; built-in protocols are named only by the catalogues."""
     for module, imported in OURS.imports.items():
         if inside(
             module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"

@@ -48,7 +48,7 @@ def installed(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Path]:
-    """But for a viz.py of somebody else."""
+    """Except an unrelated viz.py."""
     (tmp_path / "viz.py").write_text("raise SystemExit('not this one')")
     yield tmp_path
 

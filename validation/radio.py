@@ -163,8 +163,8 @@ def _remarks(found: dict[str, list[Bin]]) -> Iterator[str]:
         for each in rows:
             if not each.passes:
                 at_the_rim = (
-                    f" {each.beyond:.4f} of ours are farther apart than a preamble is detected: the bin holds the rim,"
-                    " and measures where hosts stood there, not how frames are received."
+                    f" {each.beyond:.4f} of ours are farther apart than a preamble is detected: the bin contains the"
+                    " rim of the cell, so it measures where hosts stood, not how frames are received."
                 )
                 yield (
                     f"- The star at {_bin(each)}, {SETTINGS[name][2]}: {1 - each.ours:.4f} of our pairs are lost,"

@@ -251,8 +251,8 @@ def _ratios(axes: Any, findings: list[Any], layout: Layout) -> None:
 
 
 def _three_numbers(axes: Any) -> None:
-    """Ticks of the logarithmic axis, each with its number; over less than a factor of five, where 1, 2 and 5 are too
-    few.
+    """Set the ticks of a logarithmic axis, each with its number, if it spans less than a factor of five: ticks only at
+    1, 2 and 5 would be too few.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 

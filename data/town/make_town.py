@@ -265,7 +265,7 @@ def sites_csv(town: Town) -> str:
 
 
 def through_walls(town: Town, found: dict[str, list[tuple[int, float, float, float]]]) -> list[str]:
-    """Who goes through a building; nobody should."""
+    """Return who goes through a building; there should be none."""
     walls = shapely.union_all(town.buildings)
     shapely.prepare(walls)
     lines = {id_: LineString([(x, y) for _, x, y, _ in track]) for id_, track in found.items()}

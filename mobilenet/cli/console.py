@@ -215,7 +215,7 @@ def _on_signal() -> Callable[[int, FrameType | None], None]:
 
 
 def _ask_again(number: int, frame: FrameType | None) -> None:
-    """Unless the command unwinds by now: what is interrupted here has the request as its cause."""
+    """Raise Stopped again, unless the command is already unwinding: its error then has a Stopped as a cause."""
     signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
     error = sys.exc_info()[1]
     while error is not None:

@@ -92,11 +92,11 @@ def _summary(done: Any) -> str:
         *(
             f"{counted(told[key], 'datagram')} {what}"
             for key, what in (
-                ("datagrams_from_outside", "dropped that came from outside 127.0.0.0/8"),
-                ("datagrams_misaddressed", "dropped that went to the address of no other host"),
-                ("datagrams_unidentified", "dropped from sockets that are bound to no host's own address"),
-                ("datagrams_not_taken", "arrived where no program had a socket open, or its buffer was full"),
-                ("datagrams_too_long", "dropped that did not fit into a frame"),
+                ("datagrams_from_outside", "dropped: sent from outside 127.0.0.0/8"),
+                ("datagrams_misaddressed", "dropped: sent to an address that no other host has"),
+                ("datagrams_unidentified", "dropped: sent from sockets that are not bound to a host's own address"),
+                ("datagrams_not_taken", "not received: no program had a socket open, or its buffer was full"),
+                ("datagrams_too_long", "dropped: too long for a frame"),
             )
             if told[key]
         ),

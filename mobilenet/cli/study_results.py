@@ -168,7 +168,7 @@ def _print_comparison(tables: StudyTables) -> None:
 
 
 def verify_study(directory: Path) -> str:
-    """Judge each run of a study again from its record; the worst verdict."""
+    """Judge each run of a study again from its record, and return the worst verdict."""
     from mobilenet.api import judge_anew
     from mobilenet.rundir.reader import RunError
     from mobilenet.studies import StudyError

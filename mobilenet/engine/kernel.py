@@ -24,7 +24,7 @@ class Kernel(simpy.Environment):
     """The clock and the queue of one run. Two kernels in one process share nothing.
 
     `at` and `after` schedule a plain callable: no event object is built for it, which is what makes a frame cheap.
-    Code that does so for each frame or message uses the `calendar`, which is the same without a call in between.
+    Code that does so for each frame or message uses the `calendar`, which does the same without a call in between.
     """
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ KNOWN = (  # by their types, which are compiled in
 
 
 class Finder:
-    """Finds MODULES in a folder of compiled ones, before anybody looks for their source."""
+    """Find MODULES in a folder of compiled ones, before Python looks for their source."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -197,7 +197,7 @@ def is_outdated() -> bool:
 
 
 def why_interpreted() -> str | None:
-    """Where half of the speed is lost without anybody having asked for it: what is the matter, and what to do."""
+    """Explain why modules are interpreted although the user did not ask for it, and what to do; None: they are not."""
     if in_use() or os.environ.get("MOBILENET_COMPILED") == "0":
         return None
     if (PACKAGE.parent / "make.py").is_file():

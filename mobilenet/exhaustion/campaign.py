@@ -34,7 +34,7 @@ class Report(NamedTuple):
 
 
 def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[Told | Report]:
-    """Progress, and in the end of each case its report."""
+    """Yield the progress of each case, and at its end its report."""
     context = spawning()
     for case in cases:
         ours, theirs = context.Pipe(duplex=False)

@@ -1,7 +1,7 @@
 """The states of one node, and what each input does in each of them; computed once and remembered.
 
 Model     an event of the network touches one node. So a node's states are numbered, its inputs are numbered, and
-          (state, input) -> (state, effects) is a table that is filled when it is asked. The protocol's code runs only
+          (state, input) -> (state, effects) is a table that is filled on demand. The protocol's code runs only
           for an entry that is missing: a new node is given the inputs that led to the state, and then this one
 Time      each node has its own clock, which goes on by `step_ns` before each input, more than any wait of the
           protocol but the long ones (silence, cookies, expiry), which must be set to more than a whole execution

@@ -66,7 +66,7 @@ class Conduct(NamedTuple):
     forgets_after_s: float | None
     # hosts keep what they broadcast, and stations each message once, until it is acknowledged
     keeps_until_acknowledged: bool = False
-    # stations look at each multiple of that whether they give a host up; None: not known
+    # stations check at each multiple of that whether they give up on a host; None: not known
     looks_every_ns: int | None = None
     gaps_follow_handoffs: bool = False  # a gap comes just after the end of a handoff that relayed nothing
     numbers_once: bool = False  # a station numbers each message once, and hosts deliver in the order of its numbers
@@ -124,7 +124,7 @@ class Carrier(NamedTuple):
 
 
 class Strength(NamedTuple):
-    """Of frames from one kind of nodes to another. A table has a value for each STRENGTH_STEP_M."""
+    """The power of frames from one kind of nodes to another. A table has a value for each STRENGTH_STEP_M."""
 
     far_m: float  # no node receives a frame from farther away
     near_m: float  # a frame surely reaches a node that is nearer

@@ -29,7 +29,7 @@ from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.tracks import Imported, Tracks, imported
 
 TAKES_AWAY = ("crash", "leave", "drag")
-FEW_BROADCASTS = 10.0  # expected in all, of which none may come at a moment when a host is a member
+FEW_BROADCASTS = 10.0  # expected in all: with fewer, it can happen that no member broadcasts any
 
 
 def declared(scenario: Scenario) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 protocols assume of them.
 
 Model     what is cut, or off, already stays as it is; when the active part is over everything works again. Protocols
-          assume that wires lose nothing; only TCP sends again what was lost. Nobody assumes how long a wire takes, and
-          the failure detector over VCube may be wrong for as long as it likes, so a link that holds what is sent breaks
-          no assumption. Nor does a radio that is off: over the radio anything may be lost
+          assume that wires lose nothing; only TCP sends again what was lost. No protocol assumes how long a wire takes,
+          and the failure detector over VCube may be wrong for any time, so a link that holds what is sent breaks no
+          assumption. Nor does a radio that is off: over the radio anything may be lost
 Units     integer nanoseconds
 Errors    none
 Source    ours: docs/models/world.md, docs/models/backbone.md

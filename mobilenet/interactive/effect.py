@@ -58,9 +58,10 @@ def said(one: AnyIntervention) -> str:
 
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
-    """With minus without, of EFFECTS, and of THERE and CELL where they have hosts. Also of runs whose backlog grows,
-    for which a study gives no mean: the question is the effect within a time. `study`: of two configurations, the
-    second one with it.
+    """Return how EFFECTS, and THERE and CELL where they have hosts, differ with and without `one`.
+
+    Runs whose backlog grows count, too, although a study gives no mean for them: the question is the effect within a
+    time. `study`: of two configurations, the second one with the intervention.
     """
     runs = pd.read_parquet(study / "tables" / "runs.parquet", columns=["run", "configuration", "replication"])
     measured = [outcome(read_coded(study / "runs" / run, "events"), one, end_s) for run in runs["run"]]

@@ -29,7 +29,7 @@ TURN_S = 0.03  # until others have their turn
 MOST_BEHIND_S = 0.5
 LONGEST_PAUSE_S = 0.1  # the longest that time stands, however slow the listeners
 LONGEST_PIECE_NS = 10 * SECOND
-MANY_HOSTS = 300  # from this number on half as many states go out
+MANY_HOSTS = 300  # with more hosts, states are sent half as often
 Task = Callable[[], Any]
 
 

@@ -2,7 +2,7 @@
 
 Model     the page and the socket have one port on 127.0.0.1. Clients without the token, or from the page of
           another site, are refused in one line. Several pages may watch one run, and all may control it. Sockets live
-          in a separate thread; the run belongs to the player's
+          in a separate thread; the run belongs to the player's thread
 Limits    messages of at most 64 KiB, 100 a second from each listener; one that does not read gets no states meanwhile
 Errors    LiveError when the port cannot be had
 Source    ours: docs/guide/live-messages.md; WebSocket: RFC 6455

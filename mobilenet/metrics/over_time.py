@@ -80,6 +80,6 @@ def integral(
 
 
 def integral_of(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same of a frame of samples."""
+    """Do the same for a frame of samples."""
     nodes = rows["node"].factorize()[0].astype(np.int64)
     return integral(rows["time_ns"].to_numpy(), nodes, rows["value"].to_numpy().astype(np.float64), edges)

@@ -35,7 +35,7 @@ from mobilenet.rundir.table import Columns, Table
 
 
 class SampleRow(NamedTuple):
-    """One row of samples.parquet: at this node (or the network) this quantity has had this value since."""
+    """One row of samples.parquet: from this time on, this quantity has this value at this node (or in the network)."""
 
     time_ns: int
     node: str

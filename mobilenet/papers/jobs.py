@@ -4,7 +4,7 @@ Model     a job is a scenario and its changes; its result the metrics and the ve
 Kept      each result is a line of OUT/PAPER.results.jsonl, as soon as it is there; a job whose line is there is not
           run again. A line belongs to the job's scenario with all its values, and to mobilenet's code as it was. One
           that is torn counts for nothing
-Errors    ScenarioError: a scenario cannot be, or OUT cannot be written; both before the first run
+Errors    ScenarioError: a scenario is invalid, or OUT cannot be written; both before the first run
 Source    ours: docs/protocols/vcube.md
 """
 
@@ -136,7 +136,7 @@ def identity(job: Job) -> str:
 
 @cache
 def digest_of_code() -> str:
-    """Of all modules of mobilenet: what one of them decides is not known beforehand."""
+    """Cover all modules of mobilenet: which of them affect a result is not known beforehand."""
     digest = sha256()
     for path in sorted(shipped.PACKAGE.rglob("*.py")):
         digest.update(f"{path.relative_to(shipped.PACKAGE)}\0".encode() + path.read_bytes())
@@ -185,7 +185,7 @@ def _is_torn(results: Path) -> bool:
 
 
 def prepare(out: Path, jobs: Sequence[Job]) -> None:
-    """All that can be wrong is wrong before the first run. Raises ScenarioError."""
+    """Create the directory, and find all errors before the first run. Raises ScenarioError."""
     for job in jobs:
         identity(job)
     try:

@@ -192,7 +192,7 @@ def ratio_of(rows: Rows, baseline: Rows, metric: str) -> str:
 
 
 def collapse_lines(out: Path, runs: Runs) -> Iterator[Line]:
-    """Of flooding over TCP at 35 messages a second the paper has no figures, only that it does not work."""
+    """Yield lines on flooding over TCP at 35 messages a second: the paper states only that it does not work."""
     place, found = "V.A", directories(out, runs, "tcp_heavy")
     growth = np.array([series.backlog_growth_per_s(directory) for directory in found])
     words, printed = WORDS["tcp_heavy"], "hardly handled, no meaningful figures"

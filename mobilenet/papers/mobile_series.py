@@ -175,5 +175,5 @@ def unrest(directory: Path) -> str | None:
     samples = read_frame(directory, "samples")
     last = samples[samples["quantity"].isin(("sbuffer", "rbuffer"))].groupby(["node", "quantity"])["value"].last()
     if last.any():
-        return "messages still under way"
-    return "hosts that could not join" if never_joined(directory) else "something else under way"
+        return "messages still in transit"
+    return "hosts that could not join" if never_joined(directory) else "something else in progress"

@@ -132,7 +132,7 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
 
 
 def _suspicions(n: int) -> Iterator[Job]:
-    """Somebody is suspected before the broadcast."""
+    """A process is suspected before the broadcast."""
     for name in ("VCube-RB", "All-RB"):
         later = f"workload.instants={{kind: at, time: {LATER}}}"
         yield Job(
@@ -169,7 +169,7 @@ def _crash(process: int, at: float) -> str:
 
 
 def _left(n: int, name: str) -> float:
-    """Between the last copy of p0 and the first answer that anybody hands on."""
+    """The time between the last copy of p0 and the first answer that a process passes on."""
     copies = n - 1 if name == "All-RB" else (n - 1).bit_length()
     return round(copies * SEND + SEND / 2, 2)
 

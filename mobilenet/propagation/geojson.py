@@ -146,7 +146,7 @@ def _is_building(feature: dict[str, Any]) -> bool | None:
 
 
 def _polygons(geometry: Any, where: str, depth: int = 0) -> Iterator[list[Any]]:
-    """The coordinates of each."""
+    """Yield the coordinates of each polygon."""
     if geometry is None:  # a feature without a place
         return
     if depth > DEEPEST:

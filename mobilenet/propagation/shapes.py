@@ -1,4 +1,4 @@
-"""Polygons as a file has them, before anybody has looked whether they are buildings.
+"""Polygons as a file has them, before it is checked whether they are buildings.
 
 Errors    ScenarioError: too many corners
 """

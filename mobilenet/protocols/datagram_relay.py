@@ -79,7 +79,7 @@ class RelayHost:
         self._again = port.timer(self._announce)
 
     def send(self, to: int, data: bytes) -> int:
-        """The number of a new datagram, whether or not there is anybody to take it."""
+        """Send a datagram, whether or not a station can take it. Return its number."""
         number = self.memory.datagrams
         self.memory.datagrams += 1
         if self._cell is not None:

@@ -120,7 +120,7 @@ class Declaration:
 
     @staticmethod
     def frames_per_s(p: Any, hosts: int, stations: int) -> float:
-        """What it sends whether or not anybody broadcasts, beyond a few frames per node."""
+        """Return what it sends whether or not a host broadcasts, beyond a few frames per node."""
         return 0.0
 
     @staticmethod

@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 
 class Addresses:
-    """Of `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77; programs call h0 `first`. `flat`: all
-    hosts reach a host at its own address, and otherwise each pair has one.
+    """Addresses for `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77. Programs call h0 `first`.
+    `flat`: all hosts reach a host at its own address; otherwise each pair has one.
     """
 
     def __init__(self, prefix: str, hosts: int, port: int, first: int = 0, flat: bool = False) -> None:

@@ -41,7 +41,7 @@ class Said(NamedTuple):
 
 
 class Expressions:
-    """Of `lines` of a scenario; None: nothing is looked for. `hosts`: how many there are."""
+    """The expressions in `lines` of a scenario; None: nothing is looked for. `hosts`: how many there are."""
 
     def __init__(self, lines: Any, hosts: int) -> None:
         self._hosts = hosts
@@ -103,7 +103,7 @@ def _shown(text: bytes) -> str:
 
 
 class _TooLong(Exception):
-    """Of this process's time."""
+    """A line takes more than its share of this process's time."""
 
 
 @contextmanager

@@ -137,7 +137,7 @@ class Table(Mapping[str, list[Any]]):
         return [words[code] for code in self.coded(name).codes[rows].tolist()]
 
     def fingerprint(self) -> str:
-        """Of events, as in recorder.py, worked out once."""
+        """Return the fingerprint of events, as in recorder.py; computed once."""
         if self._fingerprint is None:
             digest = hashlib.sha256()
             for name in COLUMNS["events"]:

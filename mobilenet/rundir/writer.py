@@ -24,7 +24,7 @@ from mobilenet.rundir.table import Table
 
 
 def file_digests(directory: Path) -> dict[str, str]:
-    """SHA-256 of every file of a run but the manifest, which holds them, and what follows from them."""
+    """SHA-256 of every file of a run, except derived files and the manifest, which holds the digests."""
     names = sorted(
         path.name
         for path in directory.iterdir()

@@ -43,7 +43,7 @@ LONG_DRAIN_S = 300  # of computing, from which on a drain is worth a warning
 
 
 def expected_effort(scenario: AnyScenario) -> str:
-    """How big the run is likely to be, for people: events, seconds and memory."""
+    """Describe in words how big the run is likely to be: events, seconds and memory."""
     events = scenario.estimated_events()
     if scenario.protocol.name == "datagrams":
         return f"in real time, about {events:,} events"

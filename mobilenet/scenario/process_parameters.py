@@ -76,7 +76,7 @@ class Mistake(Parameters):
 
     at: Tu = Field(description="when")
     by: ProcessName = Field(description="the process that suspects")
-    about: ProcessName = Field(description="the suspected process, another one than by")
+    about: ProcessName = Field(description="the suspected process; not the one in by")
 
 
 class DetectorParameters(Parameters):

@@ -123,7 +123,7 @@ class OwnDeclaration(Declaration):
 
 
 class OwnOverConnections(OwnDeclaration):
-    """The same of one that needs connections."""
+    """Do the same for one that needs connections."""
 
     needs = ("connections",)
 

@@ -74,14 +74,14 @@ def _at_fault(shares_db: dict[str, float], needed_db: float) -> str:
 
 
 def _kind(path: str) -> str:
-    """Of keys that are weighed against each other."""
+    """Return the kind of a key; keys of one kind are compared with each other."""
     if path in PREAMBLE_KEYS:
         return "preamble"
     return "path-loss parameters" if "." in path else path
 
 
 def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] | None:
-    """(dotted path, what it comes to) of a radio that hardly anybody hears."""
+    """(dotted path, what it comes to) of a radio that hardly any node hears."""
     cell, host = cell_m(wireless), host_reach_m(wireless)
     if min(cell, host) >= narrow_m:
         return None
@@ -191,7 +191,7 @@ def _far(wireless: WirelessParameters, sender: _Sender, threshold_dbm: float) ->
 def _right(
     wireless: WirelessParameters, path: str, sender: _Sender, threshold_dbm: float, loss_db: float, excess_db: float
 ) -> str:
-    """What would be right at the key at fault."""
+    """Return which values of the faulty key would be valid, and which one it has."""
     power = f"{_below(sender.tx_dbm - excess_db):g} dBm or less"
     if path == sender.key:
         return f"expected {power}, got {sender.tx_dbm:g}"

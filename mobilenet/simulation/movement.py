@@ -131,7 +131,7 @@ class Movement:
         self._keep_ticking()
 
     def freeze(self) -> None:
-        """Everybody stops, for good."""
+        """Stop all hosts for good."""
         for host in np.flatnonzero(self.present):
             self.pause(int(host))
         self._frozen = True

@@ -1,7 +1,7 @@
 """How the Javas that we begin come to their end, however we come to ours.
 
 Model     Spark's Java ends by itself when its Python is gone, but may get stuck on the way: after a signal it is asked,
-          then killed, and further signals are not heard meanwhile. Those of a cluster are ended by the system, also
+          then killed, and further signals are ignored meanwhile. Those of a cluster are ended by the system, also
           when their parent is killed (Linux: PR_SET_PDEATHSIG)
 Errors    none
 Source    ours: docs/guide/studies.md
@@ -26,7 +26,7 @@ PR_SET_PDEATHSIG = 1
 
 @contextmanager
 def deaf() -> Iterator[None]:
-    """Signals that ask us to stop are not heard: we are about to."""
+    """Ignore signals that ask us to stop within the block: we are stopping already."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -55,7 +55,7 @@ SCHEMA = pa.schema(
 VERSION = "2"  # of what a row means; parts of another version are made again
 VERDICTS = ("valid", "violated", "unknown")
 MOST_BINS = 200_000  # 1e80 s
-RUNS_AT_ONCE = 10_000  # that are held in memory where Spark is not at hand
+RUNS_AT_ONCE = 10_000  # held in memory where Spark is not available
 
 
 class Part(NamedTuple):

@@ -191,8 +191,8 @@ def grows(slopes: Values, alpha: float = 0.01) -> bool:
 
 
 def may_grow(slopes: Values) -> bool:
-    """Whether it grows in every run, in each as much as grows() asks of the mean, but they are too few to be sure:
-    a few short runs that fill up in the same way are alike, too.
+    """Whether a quantity grows in each run as fast as grows() requires of the mean, but the runs are too few to be
+    sure: a few short runs that are only filling up also look like this.
     """
     return len(slopes) >= 2 and float(np.min(slopes)) >= RUNS_AWAY and not grows(slopes)
 

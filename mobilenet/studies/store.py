@@ -165,7 +165,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
 
 
 def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None] = lambda line: None) -> Study:
-    """The study with the replications of its directory if these are more, unless the caller has asked for fewer."""
+    """Return the study with the replications of its directory if these are more and the caller gave no number."""
     if study.has_given_replications or not (path / "study.yaml").is_file():
         return study
     old = Study.load(path / "study.yaml")
@@ -180,7 +180,7 @@ def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None
 
 
 def open_store(path: Path) -> Store:
-    """The directory of a study that was begun."""
+    """Open the directory of a study that has begun."""
     if not (path / "study.yaml").is_file():
         raise StudyError(f"{path}: not a study directory: it has no study.yaml")
     study = Study.load(path / "study.yaml")

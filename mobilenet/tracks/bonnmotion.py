@@ -1,8 +1,8 @@
 """BonnMotion's own format: one line for each node, with all its waypoints.
 
 Model     t x y t x y ...: when the node is at which place; in between it goes straight, with the same place twice it
-          stands. A file that begins with #3D has heights too, which do nothing. Nodes are called 0, 1, ..., and
-          remain at their last waypoint to the end
+          stands. A file that begins with #3D also has heights, which are ignored. Nodes are called 0, 1, ...,
+          and remain at their last waypoint to the end
 Units     seconds, metres
 Errors    ScenarioError with line and column
 Source    BonnMotion, A Mobility Scenario Generation and Analysis Tool, documentation, "Native format"

@@ -52,7 +52,7 @@ class Cells:
     handoffs_m: NDArray[np.float64]  # (n, 2): where they are expected
     step_s: float
     busiest: int  # most hosts in one cell at once
-    unused: int  # stations that never serve anybody
+    unused: int  # stations that never serve a host
     rule: str  # by which station hosts are served, in words
 
     @property
@@ -83,7 +83,7 @@ class Inspection:
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """The samples with which spans end."""
+        """Return the index of the last sample of each span."""
         return np.append(self.begins[1:], len(self.recorded.t_s)) - 1
 
     def present(self, edges_s: Floats) -> Floats:

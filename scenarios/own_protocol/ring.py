@@ -1,5 +1,5 @@
 """Ring: each process hands a message on to the next one, until it comes back to its source. Links may keep no order,
-so what overtook its predecessor waits for it. Nobody may crash.
+so what overtook its predecessor waits for it. No process may crash.
 """
 
 from dataclasses import dataclass

@@ -24,7 +24,7 @@ STRANGE: dict[str, tuple[Any, ...]] = {
     "double": (float("nan"), float("inf"), 1e308, -1.0, None),
     "int": (-(2**31), 2**31 - 1, -1, None),
 }
-MOST_COLUMNS = 12  # of a table; those behind them are metrics, one like the other
+MOST_COLUMNS = 12  # of a table; all columns after them are metrics, treated alike
 
 
 def study_damages(study: Path) -> Iterator[Damage]:

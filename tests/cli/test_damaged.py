@@ -48,7 +48,7 @@ SOUND = {
 
 @pytest.mark.parametrize("name", SOUND)
 def test_a_sound_run_is_not_blamed(name: str, tmp_path: Path) -> None:
-    """Whatever else went wrong with a command that was given it."""
+    """A run that is intact has no fault to report, whatever a command that reads it complains about."""
     api.run(FIRST.parent / name, out=tmp_path / "run", overrides=SOUND[name])
     assert fault(tmp_path / "run") is None
 

@@ -39,7 +39,7 @@ def run(*a, **b):
     try:
         time.sleep(60)
     finally:
-        time.sleep(2)  # nobody disturbs this
+        time.sleep(2)  # not to be disturbed
         open("cleaned", "w").close()
 api.run = run
 from mobilenet.cli.main import app; app()"""

@@ -55,7 +55,7 @@ that it is entitled to, and one more message of each member is delivered as well
 Not explored: clocks (expiry after T, silence, lifetimes of cookies), the windows of
 retransmission, and any radio that holds a frame back in its queue: a frame counts as sent at the
 end of the step that sends it, and the forwarding jitter is 0. A case that begins with members
-begins with nothing under way.
+begins with nothing in transit.
 
 Left out of the states, because it cannot lead to anything that the others do not: a state that
 has no frame and no budget that another one with the same nodes, wires and history lacks; the

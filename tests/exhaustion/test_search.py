@@ -60,7 +60,7 @@ def test_states_are_counted(case: Case, states: int, transitions: int, depth: in
             1,
         ),  # on the way to rest, by the one more that is broadcast then
         (toy(Host, Invents), "creation", 0),
-        (toy(messages=(1, 1)), "delivery", 2),  # broadcast, deliver at h0: nobody tells h1 any more
+        (toy(messages=(1, 1)), "delivery", 2),  # broadcast, deliver at h0: h1 never learns of it
         (
             toy(Host, Repeats, messages=(1, 1)),
             "causal_order",

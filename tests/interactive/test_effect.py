@@ -181,7 +181,7 @@ def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> No
     runs = pd.DataFrame(rows, columns=["replication", "configuration"])
     runs["deliveries"] = 10.0 * runs["replication"]
     found = compared(runs)
-    assert found[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}  # nobody delivered anything
+    assert found[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}  # no host delivered anything
     assert found[1] == {"metric": "deliveries", "pairs": 4, "difference": 0.0, "low": 0.0, "high": 0.0}
     loss = Loss(at_s=4, do="loss", loss=0.5)
     assert "No measurable difference in the number of deliveries, +0 ± 0." in effect_in_words(loss, 20, found)

@@ -15,7 +15,7 @@ WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 @pytest.fixture(scope="session")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("samples")
-    for file in SAMPLES.glob("*.*"):  # not what somebody has compiled there
+    for file in SAMPLES.glob("*.*"):  # not binaries compiled there
         shutil.copy(file, folder)
     if shutil.which("cc") is not None:
         for source in folder.glob("*.c"):

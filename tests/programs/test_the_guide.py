@@ -1,4 +1,4 @@
-"""The first program of docs/guide/programs.md, as somebody would type it."""
+"""The first program of docs/guide/programs.md, as a user would type it."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Shadows: how they are distributed and correlated, and that they are the same for everybody."""
+"""Shadows: how they are distributed and correlated, and that they are the same for all nodes."""
 
 from __future__ import annotations
 

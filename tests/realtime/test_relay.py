@@ -146,7 +146,7 @@ def test_no_circles(visits: list[int], order: list[int], entry: int) -> None:
     assert len(path) == len(set(path))
     for port in ports:
         port.sent.clear()
-    stations[entry].on_receive(0, datagram)  # everybody knows all now
+    stations[entry].on_receive(0, datagram)  # all stations know all now
     collect()
     while one_arrives(0) is not None:
         pass

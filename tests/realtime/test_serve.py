@@ -268,8 +268,8 @@ def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
                 stranger.sendto(b"hello", (where, port))
             time.sleep(0.05)
         out = serving.communicate()[0]
-    assert "dropped that went to the address of no other host" in out, out
-    assert "dropped from sockets that are bound to no host's own address" in out, out
+    assert "dropped: sent to an address that no other host has" in out, out
+    assert "dropped: sent from sockets that are not bound to a host's own address" in out, out
     assert Run(tmp_path / "run").metrics["datagrams"] == 0
 
 
@@ -519,7 +519,7 @@ def log(text): print(text, file=output, flush=True)
 log("b 1")
 log(f"d {me} 1")
 came, delivered = {where: number for number, (where, port) in address.items()}, {me}
-while True:  # each sends until everybody has surely received: a datagram may be lost
+while True:  # each sends until all have certainly received: a datagram may be lost
     for number in address:
         if number != me: own.sendto(b"1", address[number])
     until = time.monotonic() + 0.2
@@ -533,7 +533,7 @@ while True:  # each sends until everybody has surely received: a datagram may be
 
 
 def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
-    """As the projects of EPFL's CS451 are started and log: no wrapper, and no idle host."""
+    """Programs start and log as in the projects of EPFL's CS451: no wrapper, and no idle host."""
     path = scenario(tmp_path, None, protocol={"promises": "fifo", "logs": "{me}.output"}, hosts=3)
     (tmp_path / "process.py").write_text(COURSE)
     words = ["--id", "{me}", "--hosts", "{hosts_file}", "--output", "{me}.output"]

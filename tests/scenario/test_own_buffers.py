@@ -1,4 +1,4 @@
-"""What a plug-in measures is shown under its own name, everywhere; what nobody measured is absent, and never 0."""
+"""What a plug-in measures is shown under its own name, everywhere; what was not measured is absent, and never 0."""
 
 from __future__ import annotations
 

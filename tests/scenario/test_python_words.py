@@ -1,4 +1,4 @@
-"""Errors of the Python API name its arguments: no option of the command line, no line of a file that is not there."""
+"""Errors of the Python API name its arguments, never options of the command line or lines of a missing file."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> 
     first = network.broadcast(0)
     network.flush()
     assert network.delivered(1) == [first]
-    assert network.packets(sender="s1") == []  # nobody is there
+    assert network.packets(sender="s1") == []  # no host is there
     network.move(1, 1)
     network.deliver(network.packet("Hello", sender="h1"))
     assert network.packet("Welcome", receiver="h1").message.missed == ()

@@ -1,4 +1,4 @@
-"""The made-up town: its files are what its script makes, nobody goes through a wall, its walls matter, and they travel
+"""The made-up town: its files are what its script makes, no host goes through a wall, its walls matter, and they travel
 with the run.
 """
 

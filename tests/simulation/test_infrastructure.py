@@ -260,7 +260,7 @@ def test_wires_lose_nothing_by_themselves() -> None:
     tables, counters = done.recording.tables(), done.recording.document()
     assert conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(LOST))) is None
     found = conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(HELD)))
-    assert found is not None and "no link was cut so that it loses" in found
+    assert found is not None and "no link was cut with `loses: true`" in found
     counters["wired"]["lost"] -= 1
     found = conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(LOST)))
     assert found is not None and "delivered, " in found

@@ -72,7 +72,7 @@ def counts(
 
 
 def as_printed() -> Runs:
-    """Results of eight processes of which (almost) all is true that the paper says, whatever the size it says it of."""
+    """Results of eight processes for which (almost) every statement of the paper is true, also those on other sizes."""
     table = {
         (FREE, V): row(2.9, 14, 7, acks=7), (FREE, A): row(2.0, 14, 7, acks=7), (FREE, D): row(2.5, 21),
         (T0, V): row(12, 14, 7, 1, 6), (T0, A): row(6.3, 13, 7, acks=6), (T0, D): row(2.5, 10),

@@ -121,7 +121,7 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
     receipts = 0
     for happening, (node, clock, _) in zip(happened, clocked(happened), strict=True):
         assert clock[node] == last.get(node, {}).get(node, 0) + 1  # one more of its own
-        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # and never less of anybody
+        assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # and never less for any node
         last[node] = clock
         if happening.text.split()[2] == "sends":
             sent[happening.number] = clock

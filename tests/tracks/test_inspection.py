@@ -268,8 +268,8 @@ GAP = "t,id,x,y\n0,a,0,0\n1,a,3,0\n2,a,5,2\n100,a,100,40\n101,a,103,40\n"
 
 
 def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
-    """What the picture encloses is the table's host time, with stations and without, and nobody is there within a
-    gap.
+    """What the picture encloses is the table's host time, with stations and without, and no host is there
+    within a gap.
     """
     (tmp_path / "a.csv").write_text(GAP)
     for stations in (None, np.array([(0.0, 0.0)])):

@@ -1,7 +1,7 @@
 """Known tracks in every format, as the programs behind the formats write them: for round trips, and for the samples
 in data/formats.
 
-    python -m tests.formats.writers        writes the samples anew
+    python -m tests.tracks.writers        writes the samples again
 
 A track is (name, [(t_s, x_m, y_m), ...]).
 """
@@ -21,7 +21,7 @@ from xml.sax.saxutils import quoteattr
 from mobilenet.tracks.projection import Origin, to_earth
 
 DATA = Path(__file__).parents[2] / "data"
-AT_SEA = Origin(lon=-30.0, lat=45.0)  # a town that nobody has built, in the Atlantic
+AT_SEA = Origin(lon=-30.0, lat=45.0)  # a town that does not exist, in the Atlantic
 BEGAN = datetime(2024, 5, 1, 8, 0, 0, tzinfo=UTC)
 
 Track = tuple[str, list[tuple[float, float, float]]]
@@ -72,7 +72,7 @@ def sumo_fcd_csv(tracks: Tracks) -> str:
         "timestep_time;person_id;person_x;person_y;"
         "vehicle_id;vehicle_lane;vehicle_speed;vehicle_type;vehicle_x;vehicle_y"
     ]
-    lines.append("0.000;;;;;;;;;")  # a moment at which nobody was there
+    lines.append("0.000;;;;;;;;;")  # a moment at which no host was there
     for t_s, hosts in by_time(tracks):
         for i, (name, x, y) in enumerate(hosts):
             place = f"{x:.3f};{y:.3f}"

@@ -27,8 +27,8 @@ COUNTED = ("creation", "duplication", "membership", "causal_order", "delivery")
 
 
 def columns(rows: list[Row], gaps_allowed: bool = True) -> dict[str, list[Any]]:
-    """Each gap that is allowed is preceded by a station that gives the host up: whether it may is judged elsewhere.
-    A host that no station knows any more begins to join anew."""
+    """Each gap that is allowed is preceded by a station that gives up on the host: whether it may is judged elsewhere.
+    A host that no station knows any more begins to join again."""
     log = EventLog()
     for time, (host, event, message) in enumerate(rows):
         if event in brute.GAPS and gaps_allowed:
@@ -48,7 +48,7 @@ def verified(rows: list[Row], gaps_allowed: bool) -> set[str]:
 def sound(draws: Random, gaps: bool) -> list[Row]:
     """A trace that keeps every promise, but for what members have not delivered yet when it is cut."""
     rows: list[Row] = []
-    stream: list[str] = []  # in the order of their broadcasts; a message that is given up never gets in
+    stream: list[str] = []  # in the order of their broadcasts; a message that is given up is never in it
     position: dict[str, int] = {}  # members: what they deliver next
     numbers = dict.fromkeys(HOSTS, 0)
     waiting: dict[str, list[str]] = {host: [] for host in HOSTS}  # broadcast, not in the stream yet

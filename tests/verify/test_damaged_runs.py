@@ -407,7 +407,7 @@ def test_rows_that_are_cut_off_are_missed_by_their_number(
 ) -> None:
     for path in (whole, adversary):
         if name == "a position" and path is adversary:
-            continue  # nobody has one there
+            continue  # no run has one there
         verdicts = verdicts_after(path, tmp_path / path.name, CUTS[name], recount=False)
         assert verdicts["record"].answer == "violated", name
         assert "counters.json counts" in verdicts["record"].explanation

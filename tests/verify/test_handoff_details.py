@@ -10,7 +10,7 @@ from mobilenet.verify.record.handoffs import handoffs_problem
 
 CONDUCT = Conduct(True, {"handoff_start": ("cause",), "handoff_end": ("recovered", "skipped")}, None)
 BEFORE = ["h0 join", "h1 join", "h0 broadcast h0:0", "h0 broadcast h0:1", "h1 deliver h0:0"]  # h1 lacks one message
-LISTS = [("s1", "bodies", 1), ("s1", "skip", 1)]  # sent while the handoff is under way
+LISTS = [("s1", "bodies", 1), ("s1", "skip", 1)]  # sent while the handoff is in progress
 
 
 def problem(

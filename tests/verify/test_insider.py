@@ -149,7 +149,7 @@ def quiet_host(copy: Copy) -> str:
     )  # fmt: skip
 
 
-# --- 1: nobody joins or leaves unasked
+# --- 1: no host joins or leaves unasked
 
 
 @edit("membership", "mobile steady tcp gossip silent tracks")
@@ -507,7 +507,7 @@ def a_refusal_for_no_cause(copy: Copy) -> None:
 
 @edit("membership", "mobile")
 def a_refusal_becomes_a_broadcast(copy: Copy) -> None:
-    """h3 left for good; nobody but members is owed it, so nobody delivers it before it leaves."""
+    """h3 left for good; the message is owed only to members, so no host delivers it before it leaves."""
     row = copy.last("refused", "h3")
     change(copy, row, event="broadcast", message=f"h3:{len(copy.rows('broadcast', 'h3'))}", detail=None)
 
@@ -1175,7 +1175,7 @@ def a_handoff_ends_1_us_after_it_begins(copy: Copy) -> None:
 
 @edit("record", "steady")
 def a_handoff_without_a_word_over_the_wire(copy: Copy) -> None:
-    """Long enough for two frames, and not for the wire to the station before and back."""
+    """The time suffices for two frames, but not for a round trip over the wire to the previous station."""
     handoff_ends_after(copy, 300_000)
 
 

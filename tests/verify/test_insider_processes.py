@@ -118,7 +118,7 @@ def broadcasts_later(copy: Copy) -> None:
     copy.events.sort("time_ns")
 
 
-@edit("record", "but the scenario plans 3 broadcasts of it", "disjoint ring")
+@edit("record", "but the scenario plans only 3 broadcasts of p", "disjoint ring")
 def one_broadcast_more(copy: Copy) -> None:
     row = copy.last("broadcast", "p0")
     copy.repeat(row, row + 1)
@@ -300,7 +300,7 @@ def acknowledgements_are_told_as_trees(copy: Copy) -> None:
     kinds["tree"] += kinds.pop("ack")
 
 
-@edit("conservation", "prayer in by_kind, but reliable sends tree, delv, ack", "reliable")
+@edit("conservation", "prayer in by_kind, but reliable sends only tree, delv, ack", "reliable")
 def a_class_of_another_name(copy: Copy) -> None:
     kinds = copy.counters["messages"]["by_kind"]
     kinds["prayer"] = kinds.pop("ack")
@@ -326,7 +326,7 @@ def receptions_waited_for_nothing(copy: Copy) -> None:
     copy.counters["messages"]["receptions_waited_ns"] = 0
 
 
-@edit("conservation", "from broadcast to delivery they have", "causal single")
+@edit("conservation", "from broadcast to delivery there are only", "causal single")
 def receptions_waited_longer_than_deliveries(copy: Copy) -> None:
     copy.counters["messages"]["receptions_waited_ns"] *= 10
 
@@ -420,7 +420,7 @@ def a_buffer_is_left_out(copy: Copy) -> None:
     copy.samples.remove(copy.samples.where(quantity="unacknowledged"))
 
 
-@edit("record", "row 0 is of p99, there are p0 to p15", "ring causal")
+@edit("record", "row 0 is of p99, but there are only p0 to p15", "ring causal")
 def a_sample_of_process_99(copy: Copy) -> None:
     copy.samples.node[0] = "p99"
 

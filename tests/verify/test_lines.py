@@ -486,7 +486,7 @@ def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
     raise AssertionError
 
 
-@edit("its sender has not sent that by then", "told")
+@edit("its sender had not sent that by then", "told")
 def a_frame_has_words_of_nobody(copy: Copy) -> None:
     table = copy.messages
     row = [row for row in table.where(fate="random") if "have" in table.detail[row]][3]

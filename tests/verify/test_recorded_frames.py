@@ -762,7 +762,7 @@ def locked_on_none_of_two(copy: Copy) -> None:
 
 
 def disturbed(copy: Copy, *fates: str) -> list[int]:
-    """Frames at a station with an SINR that another one there overlaps for long."""
+    """Frames with an SINR at a station that overlap for a long time with another frame there."""
     frames, sinr = copy.frames, copy.links.sinr_db
     rows = [row for row in with_fate(copy, *fates) if frames.receiver[row][0] == "s" and sinr[row] == sinr[row]]
     return [row for row in rows if any(

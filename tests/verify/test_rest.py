@@ -204,7 +204,7 @@ def test_where_a_backlog_has_no_bound_rest_is_not_promised(text: str, changes: t
 
 
 def test_what_waits_for_a_window() -> None:
-    assert Window(150, 2.0).most_waiting(35, 10_000) == 0  # 70 on average are under way, 120 at most
+    assert Window(150, 2.0).most_waiting(35, 10_000) == 0  # 70 on average are in transit, 120 at most
     assert Window(1, 0.1).most_waiting(5, 10_000) == 20  # 0.5**20 is one in a million
     assert Window(1, 0.1).most_waiting(5, 7) == 7
     assert Window(1, 0.1).most_waiting(9, 10_000) == 10_000
@@ -273,7 +273,7 @@ def test_a_run_with_equal_intervals_never_rests_and_promises_no_rest(tmp_path: P
 @pytest.mark.parametrize("seed", range(9541, 9544))
 @pytest.mark.parametrize("rate_mbps", [1, 2])
 def test_an_idle_network_hears_every_host_and_comes_to_rest(seed: int, rate_mbps: int) -> None:
-    """Ten minutes in which nobody says anything but that it is there: every host is heard, none is given up."""
+    """Ten minutes in which hosts send only heartbeats: every host is heard, none is given up."""
     idle = static(
         *ONE_CELL, f"wireless.broadcast_rate_mbps={rate_mbps}", "duration_s=600", "warmup_s=0",
         "workload={arrivals: none}",

@@ -138,7 +138,7 @@ def test_a_gap_of_a_host_that_was_given_up_after_that_long_a_silence(lines: str)
     "lines",
     [
         "60 h1 gap",
-        "60 h1 out_of_coverage\n70 h1 gap",  # nobody gave it up
+        "60 h1 out_of_coverage\n70 h1 gap",  # no station gave up on it
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999\nh1 gap",
         "60 h1 out_of_coverage\n70 s0 expire h1 9.999",  # the gap itself was lost
         "60 h1 out_of_coverage\n68.9 s0 expire h1 10\nh1 gap",

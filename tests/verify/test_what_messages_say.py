@@ -266,7 +266,7 @@ def on_wires(copy: Copy, kind: str) -> list[int]:
     return of_kind(copy, kind, medium="wired")
 
 
-@edit("but its host was given none such", "disk power vcube")
+@edit("but its host was not given this cookie", "disk power vcube")
 def a_cookie_of_nobody(copy: Copy) -> None:
     for row in of_kind(copy, "Join"):
         if "cookie" in copy.messages.said(row):

@@ -1,5 +1,5 @@
-"""Sixty strings that mean something to somebody: HTML, scripts, templates, quotes, writing directions, control
-characters, length.
+"""Sixty strings with a special meaning in some program: HTML, scripts, templates, quotes, writing directions,
+control characters, length.
 """
 
 from __future__ import annotations

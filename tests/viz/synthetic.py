@@ -1,4 +1,4 @@
-"""A run directory of any size that nobody simulated: walkers, handoffs, crashes, gaps and messages in the promised
+"""A run directory of any size, made without a simulation: walkers, handoffs, crashes, gaps and messages in the promised
 form.
 """
 
@@ -18,7 +18,7 @@ from mobilenet.rundir.schema import FORMAT_VERSION
 def write_run(
     folder: Path, hosts: int, seconds: int, columns: int = 20, rows: int = 10, broadcasts: int = 600, seed: int = 1
 ) -> Path:
-    """Everybody walks at 1.4 m/s over a grid of stations, and a host has a handoff each minute."""
+    """All hosts walk at 1.4 m/s over a grid of stations, and a host has a handoff each minute."""
     folder.mkdir(parents=True)
     stream = np.random.Generator(np.random.PCG64(seed))
     stations = [[i * 170.0, j * 170.0] for j in range(rows) for i in range(columns)]

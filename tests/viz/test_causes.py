@@ -121,7 +121,7 @@ def test_a_session_without_a_cause_has_none(tmp_path: Path) -> None:
 
 
 def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None:
-    """No host crashes here, and all stand still in range, and yet frames are lost as if."""
+    """No host crashes here and all stand still in range, yet frames are lost as at a receiver that is down."""
     changes = {
         "duration_s": 5,
         "warmup_s": 0,

@@ -88,7 +88,7 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
     assert "recorded places that are not valid are left out" in field.note
     for command in ("map", "report"):
         result = invoke(command, copy)
-        assert result.exit_code == 2 and "nowhere on the plane" in result.stderr
+        assert result.exit_code == 2 and "outside the plane" in result.stderr
 
 
 @pytest.mark.long

@@ -131,7 +131,7 @@ def test_an_error_belongs_to_a_host_that_walks_and_its_time() -> None:
 
 
 def test_who_stands_is_not_handed_to_and_fro_because_a_stranger_walks(tmp_path: Path) -> None:
-    """Three hosts stand in the middle between two stations; far away somebody walks, or nobody does."""
+    """Three hosts stand in the middle between two stations; far away another host walks, or none does."""
     found = []
     for strides in (0.0, 1.0):
         rows = [f"{t},{name},{100 + 0.001 * k},{k}" for t in range(0, 61, 5) for k, name in enumerate("abc")]
@@ -211,7 +211,7 @@ def test_the_slack_is_no_more_cautious_than_need_be() -> None:
 def test_looking_only_when_something_can_change_changes_nothing(
     place: str, error_m: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same cell changes at the same ticks as if everybody were looked at on each of them."""
+    """The same cell changes at the same ticks as if all hosts were examined on each of them."""
     path = tmp_path / "walk.yaml"
     path.write_text(
         f"seed: 4\nduration_s: 40\ndrain_s: 5\nstations: {{layout: {{shape: {place}, spacing_m: 150}}}}\n"

@@ -1,4 +1,4 @@
-"""Random waypoint and Gauss-Markov: nobody leaves the area, and the first moment is like any other."""
+"""Random waypoint and Gauss-Markov: no host leaves the area, and the first moment is like any other."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_cells_far_from_each_other_are_walked_in_at_once() -> None:
     population = trajectories(HostsParameters(count=100, mobility=mobility), 1, cells, SECOND, Path("."))
     starts = [next(iter(trajectory.legs())) for trajectory in population.trajectories]
     assert all(cells.contains(leg.x_m, leg.y_m) for leg in starts)
-    assert len({tuple(np.rint([leg.x_m / 50, leg.y_m / 50])) for leg in starts}) == 7  # there is somebody in each
+    assert len({tuple(np.rint([leg.x_m / 50, leg.y_m / 50])) for leg in starts}) == 7  # there is a host in each
 
 
 def test_and_that_test_would_notice_a_naive_start() -> None:

@@ -20,7 +20,7 @@ from .frames import SENDERS, Frames
 
 REASONS = {  # outcome -> words, colour
     "collision": ("collision", COLOURS[3]),
-    "never_attempted": ("receiver took in another frame", COLOURS[1]),
+    "never_attempted": ("receiver was busy with another frame", COLOURS[1]),
     "preamble_missed": ("preamble not detected", COLOURS[5]),
     "bit_errors": ("bit errors from noise only", COLOURS[4]),
     "half_duplex": ("receiver was sending", COLOURS[2]),

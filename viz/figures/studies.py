@@ -58,8 +58,10 @@ NEEDED = {
 def study_figures(
     study: Path, folder: Path, look: Look = LOOK, metrics: Sequence[str] = (), x: str | None = None
 ) -> list[Drawn]:
-    """Draw what there is into `folder`; the files of the first suffix. `metrics`, `x`: what the means show, and over
-    which factor; by default what the study compares, over the factor with most levels.
+    """Draw all figures that the study has data for into `folder`, and return the files of the first suffix.
+
+    `metrics`, `x`: what the means show, and over which factor; by default what the study compares, over the factor
+    with most levels.
     """
     tables = study_tables(study)
     make_folder(folder)

@@ -167,9 +167,9 @@ def _places(folder: Path, data: pa.Table, host: Ints) -> Places:
     x, y = (data[name].combine_chunks().to_numpy(zero_copy_only=False) for name in ("x_m", "y_m"))
     time_ns = integers(data, "time_ns")
     if not (np.abs(x) <= FARTHEST_M).all() or not (np.abs(y) <= FARTHEST_M).all():
-        raise RunError(f"{folder / 'positions.parquet'}: a place that is nowhere on the plane")
+        raise RunError(f"{folder / 'positions.parquet'}: a position is outside the plane or not a number")
     if len(time_ns) and time_ns.min() < 0:
-        raise RunError(f"{folder / 'positions.parquet'}: a time before the beginning")
+        raise RunError(f"{folder / 'positions.parquet'}: a time is negative")
     own = np.flatnonzero(host >= 0)
     order = own[np.lexsort((time_ns[own], host[own]))]
     last = np.ones(len(order), dtype=bool)  # of two places at one time the later row
@@ -184,10 +184,10 @@ def _stations(folder: Path, manifest: dict[str, Any]) -> tuple[Floats, float]:
         range_m = float(manifest["range_m"])
     except (KeyError, TypeError, ValueError):
         raise RunError(
-            f"{folder / 'manifest.json'}: lacks the places of the stations (station_positions_m, range_m)"
+            f"{folder / 'manifest.json'}: lacks the positions and range of the stations (station_positions_m, range_m)"
         ) from None
     if not (np.abs(stations_m) <= FARTHEST_M).all() or not 0 < range_m <= FARTHEST_M:
-        raise RunError(f"{folder / 'manifest.json'}: a station that is nowhere on the plane, or a range that is none")
+        raise RunError(f"{folder / 'manifest.json'}: a station is outside the plane, or range_m is not valid")
     return stations_m, range_m
 
 

@@ -15,7 +15,7 @@ LOWEST_CDBM: Final = -19_000
 HIGHEST_CDBM: Final = 6_000
 _MANTISSA: Final = 4096
 _POWERS = [round(10 ** (18 + cdbm / 1000)) for cdbm in range(LOWEST_CDBM, HIGHEST_CDBM + 1)]
-# in thousandths of a hundredth: what is left out by rounding does not add up
+# in thousandths of a hundredth of a dB, so that rounding errors do not add up to one
 _LOG_MANTISSA = [round(1_000_000 * log10(m / _MANTISSA)) for m in range(_MANTISSA, 2 * _MANTISSA + 1)]
 _LOG_TWO = [round(1_000_000 * i * log10(2)) for i in range(256)]
 _ZERO: Final = 18_000_000  # a milliwatt has 10**18 zeptowatts

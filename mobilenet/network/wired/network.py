@@ -69,7 +69,7 @@ def next_hops(near: list[list[int]], source: int) -> list[int]:
 
 
 class TreeRoutes:
-    """Where a station of a tree passes a message on: to all neighbours but the one it came from, or towards one."""
+    """Where a station of a tree passes a message on: to all neighbours except the one it came from, or towards one."""
 
     def __init__(self, near: list[list[int]]) -> None:
         self.near = near
@@ -191,7 +191,7 @@ class _Noted:
 
 
 def _ignore(message: Any) -> None:
-    """Nobody asks."""
+    """Ignore it: without a handler, no caller waits for a message."""
 
 
 def _nobody(source: int, message: Any) -> None:

@@ -1,6 +1,6 @@
 """The backbone of the paper: stations on a tree of FIFO links.
 
-Model     A broadcast floods the tree: a station forwards it to all neighbours but the one it came from, and
+Model     A broadcast floods the tree: a station forwards it to all neighbours except the one it came from, and
           then handles it. A directed message is routed hop by hop over the same links. Hence one FIFO path
           between any two stations for all traffic, and causal delivery across both calls: if b was sent or
           delivered at x's sender before x, b is delivered at x's destination before x.
@@ -40,8 +40,8 @@ def chain(positions: Sequence[Sequence[float]]) -> list[Edge]:
 def breadth_first(positions: Sequence[Sequence[float]]) -> list[Edge]:
     """Outward from the centre, each new station at the nearest one a step further in.
 
-    Neighbours are stations at most 1.2 times the shortest distance between any two apart;
-    what that leaves unconnected is joined to the nearest connected station.
+    Stations are neighbours if their distance is at most 1.2 times the shortest one between any two stations.
+    Stations that are then still unconnected are joined to the nearest connected one.
     """
     n = len(positions)
     if n == 1:

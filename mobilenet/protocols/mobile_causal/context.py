@@ -75,7 +75,7 @@ class Contexts(dict[int, Context]):
         self._skipping: dict[int, Context] = {}  # the contexts with a skip set
 
     def floor(self) -> int:
-        """The oldest number that anybody holds back."""
+        """Return the oldest number that a context holds back."""
         floor, self.floor_of = NOBODY, None
         for host, c in self.items():
             low = c.low

@@ -99,7 +99,7 @@ class MobileCausal(Declaration):
 
     @staticmethod
     def longest_message_bytes(p: MobileCausalParameters, payload_bytes: int, hosts: int, broadcasts: int) -> int:
-        """Of AppSh with all hosts in M_d, InitAck with a skip set over all messages, and AckC."""
+        """Return the size of the longest of AppSh with all hosts in M_d, InitAck with a full skip set, and AckC."""
         longest: tuple[Any, ...] = (
             AppSh(0, MessageId(0, 0), payload_bytes, tuple(range(hosts))),
             AppCo(0, 0, 0, MessageId(0, 0), payload_bytes),

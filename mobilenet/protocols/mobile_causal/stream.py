@@ -4,8 +4,7 @@ Source      Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates d
             Algorithm 2 lines 44-47 (Disseminate), and `clear` of A2:12 and A4:83
 Names       seq_C -> next_number, SBuffer -> sbuf, minSeq() -> oldest, clear(SBuffer) -> collect, m_nd -> Context.rec
 Assumes     one radio for the whole cell; numbers are given on arrival and never reset. What arrives while no host in
-          the
-            cell needs it is numbered, and neither kept nor radioed
+            the cell needs it is numbered, and neither kept nor radioed
 Deviations  F14      first frames are never held back, so that one silent host does not block its cell: the window of
                      print is a limit of resending (resend.py)
             A2:44    the first frame of a message that came over the wire waits U[0, forwarding jitter], order kept:

@@ -10,18 +10,16 @@ Rules       each with what happens without it:
             R1  all that is delivered or broadcast between Return and Safe is sent again over the new link, first: what
                 the host delivers from s1 in that time may be slower on the wire than its own next message over s2
             R2  `via`: while these are in transit, both s1 and s2 know a part of the host's past. A host that crashes
-            now
-                and comes back at s3 has to be known from both
+                now and comes back at s3 has to be known from both
             R3  own messages are unsent until a station has them: a crash would lose them, though the host has delivered
                 them
             R4  Moved: only the host knows when it needs s1 no more. s1 closing at Return would break the link before
                 Safe is here
-            R5  Stay: a host that turns back reports it, or s2 fills its buffer for ever. Also if its connection to s2
-            has
-                ended by itself by then: the session that it opened for it is never confirmed otherwise
-            R6  the probe: a station that gave the connection up (the host was out of reach) is silent, and so is TCP. A
-                host that has nothing to send would wait for ever, on the link that serves as on one that is to become
-                safe or to be left
+            R5  Stay: a host that turns back reports it, or s2 fills its buffer for ever. It also reports this if its
+                connection to s2 has ended: otherwise the session that it opened there is never confirmed
+            R6  the probe: a station that gave up on the connection (the host was out of reach) is silent, and so is
+                TCP. A host that has nothing to send would wait for ever, both on the link that serves it and on one
+                that is to become safe or to be left
             R7  each link has a new session: frames of a link left behind arrive late
             R8  the highest number of each origin is remembered: copies come over both links. It begins with what
                 Welcome lists

@@ -274,7 +274,7 @@ class Station:
         pass
 
     def on_closed(self, channel: Channel, reason: str) -> None:
-        """TCP gave the host up, or the host has opened another connection: what waited for it is gone."""
+        """TCP has given up on the host, or the host has opened another connection: what waited for it is lost."""
         link = self._links.get(channel.peer)
         if link is not None and link.channel is channel:
             self._drop(link)

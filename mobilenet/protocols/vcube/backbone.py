@@ -32,7 +32,7 @@ def new_layer(
     """One station's part.
 
     `max_delay_ns`: how long an application message may wait for others (best effort); `mtu_bytes`: how long a bundle or
-    packet may become; `layer`: another one than the right one, to see what goes wrong.
+    packet may become; `layer`: a replacement for the correct layer, to see what goes wrong.
     """
 
     def make(beneath: ProcessPort) -> BroadcastProtocol:

@@ -159,10 +159,10 @@ class CausalBroadcast:
                 self._deliver_when_ready(m)
 
     def on_crash(self, process: int) -> None:
-        """Nobody fails here."""
+        """Ignore it: this protocol assumes that no process fails."""
 
     def on_up(self, process: int) -> None:
-        """Nobody fails here."""
+        """Ignore it: this protocol assumes that no process fails."""
 
     def _hand_on(self, h: int, packet: Packet) -> None:
         """CheckAgg for what these messages set free                     Algorithm 2 l.18-21, 23-28"""

@@ -152,7 +152,7 @@ class PrintedCausalBroadcast:
         return Packet(tuple(messages), self._header_bytes + sum(m.size_bytes for m in messages))
 
     def on_crash(self, process: int) -> None:
-        """Nobody fails here."""
+        """Ignore it: this protocol assumes that no process fails."""
 
     def on_up(self, process: int) -> None:
-        """Nobody fails here."""
+        """Ignore it: this protocol assumes that no process fails."""

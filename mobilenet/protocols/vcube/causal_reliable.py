@@ -16,7 +16,7 @@ Own         messages are delivered, and stamped, at the call; l.7 beneath may ma
 Held        for ever, and by all correct processes alike, is a message that names one that no correct process receives.
             n = 4, no false suspicion: 2 is down, 0 sends m1 to 2 and to 1 and crashes before 0.3; 1 delivers m1,
             broadcasts m2, which names m1, at 1.35, and crashes at 1.5 with only its copy to 3 sent: 3 has m2, and m1
-            does not exist any more. Nobody correct ever names m2, so nothing else waits for it
+            does not exist any more. No correct process ever names m2, so nothing else waits for it
             It is kept and not dropped: that its past is lost cannot be seen here. m1 may be on its way still, at
             a process that is slow, or suspected by mistake. So `held` need not drain; the verifier counts what may be
             left in it

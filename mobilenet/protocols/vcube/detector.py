@@ -9,7 +9,7 @@ Round     i tests, clusters ascending, each j for which i is the first non-suspe
           its stamps. All tests leave at once, the answers are collected one after the other: the timeout of a process
           begins when its turn comes. The next round begins `interval_ns` after the last answer or timeout of this one,
           exactly: tests go over wires, where nothing collides
-Merging   the higher stamp wins. Nobody believes that it is suspected itself
+Merging   the higher stamp wins. No process adopts a suspicion of itself
 Modes     perfect      a suspicion is for ever. Right where the timeout is longer than any test can take
           unreliable   an answer, late or of a later round, takes a suspicion back. False suspicions come from timeouts
                        that are too short, or from `suspect`

@@ -80,7 +80,7 @@ class DisjointPathsBroadcast:
             self._port.send(source ^ child, message)
 
     def on_crash(self, process: int) -> None:
-        """Ignored: without a detector."""
+        """Ignore it: this broadcast needs no detector."""
 
     def on_up(self, process: int) -> None:
-        """Ignored: without a detector."""
+        """Ignore it: this broadcast needs no detector."""

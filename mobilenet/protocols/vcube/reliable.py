@@ -5,7 +5,7 @@ Source      Jeanneau, Rodrigues, Arantes, Duarte: An autonomic hierarchical reli
             have; the lines are those that its prose names; the numbers of the others are our own count between these
 Names       last_i -> last, ack_set_i -> ack_set: m -> j -> the k with <j,k,m>, pending_i -> pending: source -> ts -> m,
             history_i -> history: (j, m) -> h, correct_i -> correct; bottom as a parent -> NOBODY
-Assumes     reliable links in any order, crash-stop; the detector may suspect anybody for a while, and finds every
+Assumes     reliable links in any order, crash-stop; the detector may suspect any process for a while, and finds every
             crash. Any n
 Promises    all correct processes deliver the same messages, those of correct sources among them; each once, in the
             order of its source

@@ -146,7 +146,7 @@ class Experiment:
         return watched
 
     def _to_who_is_there(self, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """A plug-in, or a program, may name anybody."""
+        """Check the receiver: a plug-in or a program may give any number."""
         n = self.n
 
         def looked_at(to: int, message: Any) -> None:
@@ -163,7 +163,7 @@ class Experiment:
         return self.packets.timer(action)
 
     def may_suspect(self, by: int, process: int) -> None:
-        """Nobody is to blame a protocol for a detector that is called perfect and is not."""
+        """Raise if a detector declared perfect is wrong, so that the protocol is not blamed for it."""
         detector = self.scenario.detector
         if self.processes[process].up and detector is not None and detector.mode == "perfect":
             at = f"p{by} suspects p{process} at {self.kernel.now / SECOND:g}, which has not crashed"

@@ -2,8 +2,8 @@
 
 Model     the scenario's own is the first: `disk`, or `own` if it receives by power. The others keep of it what does not
           belong to the way of receiving: mode, queue, attempts, random loss. Power: preambles are detected, at
-          path loss only, exactly up to the disk's range. Broadcasts keep their rate if it reaches as far, else they get
-          the highest that does; unicast gets the highest that does
+          path loss only, exactly up to the disk's range. Broadcasts keep their rate if it reaches as far as that;
+          otherwise they get the highest rate that does. Unicast frames always get that one
 Units     metres, Mb/s, dBm, dB
 Errors    ScenarioError, one line: an unknown radio, no obstacles, a range that 40 dBm do not reach
 Source    Nakagami, shadowing and path loss with the defaults of mobilenet/propagation/parameters.py; ours:

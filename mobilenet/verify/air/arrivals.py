@@ -88,8 +88,8 @@ class _Kept:
         if (at := first(np.diff(self.oldest, prepend=0) < 0)) is not None:
             yield (
                 f"samples: the sbuffer of {self._name} at {self.at_ns[at] / SECOND:.6f} s begins with message number"
-                f" {self.oldest[at]}, as messages arrive there; before it began with number"
-                f" {self.oldest[at - 1] if at else 0}"
+                f" {self.oldest[at]} in order of arrival, although it began with number"
+                f" {self.oldest[at - 1] if at else 0} before"
             )
 
     def before(self, times_ns: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ Checks    the cookie of a join is one that its host was given in that session
           one way until the host has acknowledged something in it
           a host asks for one session with one position and one session before it, and its station asks the others with
           the same, in its own name
-          a station announces a gap, or that it gave the host up, only after some station has given it up
+          a station announces a gap, or that it gave up on the host, only after some station has given up on it
           of what a station lists as not delivered, in the order in which it came in, the new one wants some, in that
           order; it is sent just that, and what came in at the old station meanwhile
           the first InitAck of the new station has the gap and the numbers that it received
@@ -124,7 +124,7 @@ def _request_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         cookie = join.detail.get("cookie")
         given = [c for c in group.get("Chal", ()) if c.is_received and c.receive_ns <= join.send_ns]
         if cookie is not None and all(c.detail.get("cookie") != cookie for c in given):
-            yield join, f"the cookie is {cookie}, but its host was given none such in this session"
+            yield join, f"the cookie is {cookie}, but its host was not given this cookie in the session"
     inits = group.get("Init", [])
     told = [(init.receiver, init.detail.get("lc"), init.detail.get("nxt")) for init in inits]
     for init, one in zip(inits, told, strict=True):

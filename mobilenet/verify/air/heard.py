@@ -6,7 +6,7 @@ Checks    where hosts act only on frames: a host joins, ends a handoff, has a ga
           there a station has received something of a host, which was for it, since a message was broadcast that
           a host delivers, and since a handoff began that ends with that station
           a message of another host is delivered after a message with its name was received
-          a station gives a host up after as long a silence as the rows show
+          a station gives up on a host after as long a silence as the rows show
 Model     what is handed up is handed up when the last receiver of the frame has it, at most one propagation delay after
           its end. Acknowledged frames that come twice are handed up once, so after those a silence may have begun
           earlier
@@ -125,7 +125,7 @@ def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str |
 def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
     """Over TCP, the first event at a host for which no station had just sent it data.
 
-    A host delivers its own messages at once. If it turns back before it was away, its handoff ends as it begins.
+    A host delivers its own messages at once. If it turns back before it has left, its handoff ends when it begins.
     """
     rows = events.coded("event").rows("handoff_start", "join", "handoff_end", "gap", "deliver")
     columns = (events.picked(name, rows) for name in ("event", "node", "time_ns", "message"))
@@ -143,7 +143,7 @@ def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
             times[node] = np.sort(np.concatenate(heard_ns))
         last = int(np.searchsorted(times[node], now_ns, "right")) - 1
         if last < 0 or times[node][last] < now_ns - heard.delay_ns:
-            return f"{_event(events, row)}: {node}: {event}, but {node} receives no {DATA[0]} of a station then"
+            return f"{_event(events, row)}: {node}: {event}, but {node} receives no {DATA[0]} at that time"
     return None
 
 
@@ -205,7 +205,7 @@ def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:
 
 
 def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
-    """The first station that gives a host up after another silence than that of the rows."""
+    """The first station that gives up on a host after a silence that differs from that in the rows."""
     rows = events.coded("event").rows("expire")
     columns = (events.picked(name, rows) for name in ("time_ns", "node", "detail"))
     for row, now_ns, station, detail in zip(rows.tolist(), *columns, strict=True):

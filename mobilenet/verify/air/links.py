@@ -35,7 +35,7 @@ UNLOOKED_DBM = 60.0  # so strong that no SINR is worked out
 def links_problem(
     links: Table, pairs: Pairs, nodes: Nodes, expected: Expected, bounds_m: Bounds, unseen: Unseen
 ) -> str | None:
-    """The first row that cannot be; `bounds_m`: the least and the most distance of each row."""
+    """Return the first impossible row; `bounds_m`: the least and the greatest distance of each row."""
     air = expected.air
     assert air is not None
     problem = _pairs_problem(links, pairs, nodes)
@@ -51,7 +51,7 @@ def links_problem(
 
 def _pairs_problem(links: Table, pairs: Pairs, nodes: Nodes) -> str | None:
     if links.rows != len(pairs.start_ns):
-        return f"links: {links.rows} rows, frames has {len(pairs.start_ns)}"
+        return f"links has {links.rows} rows, but frames has {len(pairs.start_ns)}"
     same = links.numbers("start_ns") == pairs.start_ns
     same &= nodes.indices(links.coded("sender")) == pairs.sender
     same &= nodes.indices(links.coded("receiver")) == pairs.receiver

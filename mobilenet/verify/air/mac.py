@@ -106,7 +106,7 @@ def _unanswered_problems(
     if len(missing) > hidden:
         row = min(missing)
         yield (
-            f"{pairs.words(row)}: it is received, and not acknowledged ({len(missing)} such frames, and"
+            f"{pairs.words(row)}: it is received, but not acknowledged ({len(missing)} such frames, and"
             f" {hidden} acknowledgements have no row)"
         )
 

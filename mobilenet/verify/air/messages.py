@@ -5,7 +5,7 @@ Checks    sender and receiver are two nodes of the run, over a wire two stations
           of its size has ended, and at most one propagation delay later; over a wire it takes its place behind those
           before it
           nothing crosses a link while it is cut
-          `link_cut` needs a link that was cut so that it loses messages, and `out_of_range` a receiver that can be
+          `link_cut` needs a link that was cut with `loses: true`, and `out_of_range` a receiver that can be
           too far away
           of a protocol whose messages are known, each has the bytes that its fields and lists take
           numbers and bytes are those of the counters
@@ -93,7 +93,7 @@ def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counter
         ("lost with a wire", int(cut.sum()), wired.get("lost", 0)),
     ):
         if count != told:
-            return f"messages: {count} {label}, counters.json counts {told}"
+            return f"messages: {count} {label}, but counters.json counts {told}"
     coded = hops.table.coded("kind")
     codes = coded.codes[hops.is_wired]
     counts = np.bincount(codes, minlength=len(coded.words)).tolist()
@@ -103,8 +103,8 @@ def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counter
         all_told = wired["in_flight"] == 0 and (count, size) != (known["count"], known["bytes"])
         if count > known["count"] or size > known["bytes"] or all_told:
             return (
-                f"messages: {count} of {name} over wires with {size:.0f} bytes, counters.json counts {known['count']}"
-                f" with {known['bytes']} bytes"
+                f"messages: {count} of {name} over wires with {size:.0f} bytes, but counters.json counts"
+                f" {known['count']} with {known['bytes']} bytes"
             )
     return _radio_counts_problem(hops, nodes, expected, counters)
 
@@ -129,7 +129,7 @@ def _radio_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters
         for name, count in {**dict.fromkeys(told, 0), **dict(zip(coded.words, counts, strict=True))}.items():
             known = told.get(name, {"count": 0})["count"]
             if count > known or for_one and count < known and name not in FOR_ALL:
-                return f"messages: {count} of {name} from a {side}, counters.json counts {known}"
+                return f"messages: {count} of {name} from a {side}, but counters.json counts {known}"
     return None
 
 

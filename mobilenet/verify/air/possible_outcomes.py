@@ -59,7 +59,7 @@ class Unseen(NamedTuple):
         return bool(self.last_start_ns[node] <= until_ns)
 
     def may_reach(self, receiver: int, until_ns: int) -> bool:
-        """The same of any node but this one."""
+        """Whether any node except this one can have begun a frame without a row by then."""
         return any(self.may_send(node, until_ns) for node in range(len(self.last_start_ns)) if node != receiver)
 
     def may_disturb(self, pairs: Pairs, row: int) -> bool:

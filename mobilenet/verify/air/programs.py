@@ -143,7 +143,7 @@ def _said_problem(hops: Hops, said: Said, rows: list[int]) -> str | None:
         if kind not in (name, "Says"):
             return f"{hops.words(row)}: the kind is {kind}, but its words make it {name}"
         if not hops.is_wired[row] and since.get((senders[row], _words(value)), NEVER) > times[row]:
-            return f"{hops.words(row)}: its sender has not sent that by then"
+            return f"{hops.words(row)}: its sender had not sent that by then"
     return None
 
 

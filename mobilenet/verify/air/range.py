@@ -28,9 +28,9 @@ MATRIX = 1 << 20  # distances at a time
 def range_problem(
     pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air: Air, bounds_m: Bounds, whole: Pairs
 ) -> str | None:
-    """The first row that cannot be, or that is not there.
+    """Return the first row that is impossible, or missing.
 
-    `bounds_m`: the least and the most distance of each row; `whole`: of frames that have a row at each receiver.
+    `bounds_m`: the least and the greatest distance of each row; `whole`: rows of frames that have one at each receiver.
     """
     problems = (
         _presence_problems(pairs, nodes, whereabouts),

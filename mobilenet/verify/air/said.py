@@ -3,7 +3,7 @@
 Checks    a host has a gap when it has just received an InitAck that announces one, or a Reset, or, while it asks to
           join again, any InitAck; and it has one when the InitAck that ends its handoff announces one
           no gap comes after an acknowledgement by which the station knew that the host has heard of the last one:
-          a station must have given the host up since
+          a station must have given up on the host since
           a join or a handoff ends with an InitAck of that session
           a host opens a session because of a Reinit that it has just received
           a host announces that it leaves, asks for a session, or acknowledges in one, when that has begun by the events

@@ -47,7 +47,7 @@ def segments_told_problem(hops: Hops, nodes: Nodes, expected: Expected, queue_dr
     codes = hops.table.coded("detail").codes[rows]
     if odd := [code for code, each in told.items() if each is None]:
         row = int(rows[np.isin(codes, odd)][0])
-        return f"{hops.words(row)}: {hops.table['detail'][row]} is not what a segment has"
+        return f"{hops.words(row)}: {hops.table['detail'][row]} is not the detail of a segment"
     if not len(rows):
         return None
     segments = _Segments(hops, nodes, rows, told, expected, queue_drops)

@@ -62,7 +62,7 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
         for outcome, name in enumerate(OUTCOMES):
             count = told["received"] if name == "received" else told["lost"].get(name, 0)
             if rows[outcome] != count:
-                yield f"frames: {rows[outcome]} rows of {label} with the fate {name}, counters.json counts {count}"
+                yield f"frames: {rows[outcome]} rows of {label} with the fate {name}, but counters.json counts {count}"
     table, heads = pairs.table, pairs.first
     words = table.coded("kind").words
     codes = table.coded("kind").codes[heads]
@@ -76,11 +76,11 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
         size = int(pairs.size_bytes[heads][(codes == code) & (station == is_station)].sum())
         if count > told["count"] or size > told["bytes"]:
             yield (
-                f"frames: {count} {words[code]} frames of a {side} with {size} bytes in total, counters.json counts"
+                f"frames: {count} {words[code]} frames of a {side} with {size} bytes in total, but counters.json counts"
                 f" {told['count']} with {told['bytes']} bytes"
             )
     if (acks := int(pairs.is_ack[heads].sum())) > radio["mac_acks"]:
-        yield f"frames: {acks} acknowledgements of MACs, counters.json counts {radio['mac_acks']}"
+        yield f"frames: {acks} acknowledgements by MACs, but counters.json counts {radio['mac_acks']}"
 
 
 def _problems_in_time(pairs: Pairs, totals: Totals) -> Iterator[str]:

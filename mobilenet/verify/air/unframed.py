@@ -44,13 +44,15 @@ def unframed_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) 
         ):
             counted = told["received"] if name == "received" else told["lost"].get(name, 0)
             if count > counted:
-                return f"messages: {count} {label} with the fate {name}, counters.json counts {counted} pairs"
+                return f"messages: {count} {label} with the fate {name}, but counters.json counts {counted} pairs"
         told = radio["addressed"]
         counted = told["received"] if name == "received" else told["lost"].get(name, 0)
         if of_all[outcome] + radio["mac_acks"] < counted:
-            return f"messages: {of_all[outcome]} with the fate {name}, counters.json counts {counted} addressed pairs"
+            return (
+                f"messages: {of_all[outcome]} with the fate {name}, but counters.json counts {counted} addressed pairs"
+            )
     if (count := sum(of_all)) + radio["mac_acks"] < (counted := radio["addressed"]["pairs_in_range"]):
-        return f"messages: {count} over the radio within reach, counters.json counts {counted} addressed pairs"
+        return f"messages: {count} over the radio within reach, but counters.json counts {counted} addressed pairs"
     return None
 
 

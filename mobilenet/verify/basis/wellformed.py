@@ -130,7 +130,7 @@ def events_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
         return problem
     found = table.fingerprint()
     if found != manifest["fingerprint"]:
-        return f"events: their fingerprint is {found[:16]}…, the manifest has {manifest['fingerprint'][:16]}…"
+        return f"events: their fingerprint is {found[:16]}…, but the manifest has {manifest['fingerprint'][:16]}…"
     return None
 
 
@@ -193,10 +193,10 @@ def rows_problem(
     found = Counter(events["event"])
     for event in sorted({*found, *counted["events"]}):
         if found[event] != counted["events"].get(event, 0):
-            return f"events: {found[event]} rows of {event}, counters.json counts {counted['events'].get(event, 0)}"
+            return f"events: {found[event]} rows of {event}, but counters.json counts {counted['events'].get(event, 0)}"
     for name, table in (("samples", samples), ("positions", positions)):
         if len(table["node"]) != counted.get(name):
-            return f"{name}: {len(table['node'])} rows, counters.json counts {counted.get(name)}"
+            return f"{name}: {len(table['node'])} rows, but counters.json counts {counted.get(name)}"
     return None
 
 

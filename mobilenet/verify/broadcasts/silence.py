@@ -1,6 +1,6 @@
 """Measure how long a host was silent, by which a gap is judged.
 
-Model     a station that gives a host up records it (`expire`), and the network notes with it how long it had handed
+Model     a station that gives up on a host records it (`expire`), and the network notes with it how long it had handed
           nothing of that host to that station. This must be T or more, and the station must be the one that the host
           was with: what was last confirmed elsewhere (`join`, `handoff_end`) was confirmed before that station heard
           it last. A gap follows such an event, and the host was not surely heard since. Gaps may repeat until it was:
@@ -112,7 +112,7 @@ class Silence:
     # --- what must not be
 
     def expire(self, station: str, silent_ns: int, now_ns: int) -> str | None:
-        """A station gives the host up after this silence."""
+        """A station gives up on the host after this silence."""
         if self._after_ns is None:
             return "but this run promises no gaps"
         if silent_ns < self._after_ns:

@@ -2,7 +2,7 @@
 
 Checks    each line is an event or an action of a node of the run; times lie in the run and never go back. Each event
           that a program receives begins an answer, which ends with `done`, at the same time and in the same life
-          a life begins with `start`; a node has one more than it has recovered, and each ends with its crash
+          a life begins with `start` and ends with a crash; a node has one more life than it has recoveries
           what programs report that they do is in the events, by node, time and message or session, and the other way
           round; so is what they receive of broadcasts, recoveries and suspicions
           what they report of themselves is in events and samples: see reported.py
@@ -56,7 +56,7 @@ def lines_problem(
     manifest: dict[str, Any],
     plan: Expected | ProcessPlan | None = None,
 ) -> str | None:
-    """The first line that cannot be, or that no event follows from."""
+    """Return the first line that is impossible, or from which no event follows."""
     lines, events = Table.of(lines), Table.of(events)
     times, node, text = lines.numbers("time_ns"), lines.coded("node"), lines.coded("line")
     end_ns = round(manifest["simulated_s"] * 1e9)

@@ -4,8 +4,8 @@ Checks    of processes: each line `send` is one message, in the end sent, or nev
           that was received. Their bytes are those of the lines
           of hosts and stations: of the frames that lines ask for those are missing that found a full queue, or waited
           when their node crashed, vanished or ended. Where none is missing, bytes and payload are those of the lines.
-          No more are reported than were received, no fewer than were received by their receivers. Over wires each
-          message comes to each station that a line sends it to, if none was lost and none is in transit
+          Programs report at most the receptions of the network, and at least those of the frames' addressees. Over
+          wires each message comes to each station that a line sends it to, if none was lost and none is in transit
 Model     a message without `bytes` is as long as its compact UTF-8 encoding and its payload
 Units     bytes
 Source    ours: docs/guide/programs.md
@@ -83,7 +83,7 @@ def _of_hosts(
         # a life of a node ends with what waits in its radio then
         more = radio["queue_drops"] + found[side[0], "start told"] * ((known.queue_frames if known else said) + 1)
         if sent < said - more:
-            yield f"lines: {side}s report {said} frames, counters.json has {sent}, and {more} can have been dropped"
+            yield f"lines: {side}s report {said} frames, but counters.json has {sent}, and at most {more} were dropped"
         payload, text = found[side[0], "payload"], found[side[0], "bytes"]
         if sent == said and size - control != payload:
             yield f"lines: {payload} bytes of payload of {side}s, but counters.json has {size - control}"
@@ -96,7 +96,7 @@ def _of_hosts(
     told = found["h", "receive told"] + found["s", "receive told"]
     if not radio["addressed"]["received"] <= told <= radio["received"]:
         yield (
-            f"lines: {told} frames are reported to nodes, counters.json has {radio['received']} received,"
+            f"lines: {told} frames are reported to nodes, but counters.json has {radio['received']} received,"
             f" {radio['addressed']['received']} of them by their receivers"
         )
     dropped = found["h", "dropped told"] + found["s", "dropped told"]

@@ -45,7 +45,7 @@ def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan, en
 
 def _node_problems(samples: Table, plan: ProcessPlan) -> Iterator[str]:
     for row in np.flatnonzero(~samples.coded("node").among(plan.broadcasts_ns)).tolist():
-        yield f"row {row} is of {samples['node'][row]}, there are p0 to p{len(plan.broadcasts_ns) - 1}"
+        yield f"row {row} is of {samples['node'][row]}, but there are only p0 to p{len(plan.broadcasts_ns) - 1}"
 
 
 def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterator[str]:

@@ -36,7 +36,7 @@ WHOLE = re.compile("0|[1-9][0-9]{0,17}")
 
 
 class Deliveries(NamedTuple):
-    """Of messages at other processes than their sources, each counted once."""
+    """Deliveries of messages at processes other than their sources, each counted once."""
 
     pairs: int
     last_ns: int
@@ -204,7 +204,7 @@ def _kinds_problems(
     else:
         strangers = sorted(set(kinds) - set(told.kinds))
         if strangers:
-            yield f"messages: {strangers[0]} in by_kind, but {told.name} sends {', '.join(told.kinds)}"
+            yield f"messages: {strangers[0]} in by_kind, but {told.name} sends only {', '.join(told.kinds)}"
             return
         low, high = (sum(told.kinds[kind][end] * count for kind, count in kinds.items()) for end in (0, 1))
         carried = sum(told.carries.get(kind, 0) * count for kind, count in kinds.items())
@@ -247,8 +247,8 @@ def _reception_problems(
         yield f"messages: {messages['receptions']} receptions, but {found.broadcasts} broadcasts have {due}"
     if manifest["quiescent"] and found.pairs == due and messages["receptions_waited_ns"] > found.delays_ns:
         yield (
-            f"messages: receptions waited {messages['receptions_waited_ns']} ns, but from broadcast to delivery they"
-            f" have {found.delays_ns} ns"
+            f"messages: receptions waited {messages['receptions_waited_ns']} ns in total, but from broadcast to"
+            f" delivery there are only {found.delays_ns} ns"
         )
 
 

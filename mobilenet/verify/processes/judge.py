@@ -181,10 +181,10 @@ def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
             return f"events: event {row} (complete) has message {message!r} and detail {detail!r}"
     if first < table.rows:
         node = events["node"][first]
-        return f"events: event {first} has node {node!r}, there are p0 to p{manifest['processes'] - 1}"
+        return f"events: event {first} has node {node!r}, but there are only p0 to p{manifest['processes'] - 1}"
     crashed = len(table.coded("event").rows("crash"))
     if crashed > manifest["crashes"] or manifest["quiescent"] and crashed != manifest["crashes"]:
-        return f"events: {counted(crashed, 'crash')}, the scenario has {manifest['crashes']}"
+        return f"events: {counted(crashed, 'crash')}, but the scenario has {manifest['crashes']}"
     return None
 
 

@@ -111,8 +111,8 @@ class ProcessJudge:
         return None
 
     def lost_for_ever(self) -> int:
-        """Of how many messages no correct process delivers, something of the past is delivered by no correct process
-        either.
+        """Count the messages that no correct process delivers, and whose past has another message that none of them
+        delivers.
         """
         somewhere = 0
         for name in self._correct():

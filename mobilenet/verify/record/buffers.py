@@ -162,7 +162,7 @@ class _Record:
                 )
 
     def _kept_problems(self) -> Iterator[str]:
-        """Of stations' sbuffers: what a host that is there since before its broadcast has yet to deliver is kept."""
+        """Check that sbuffers of stations keep each message that a host still has to deliver and was there for."""
         station, rows = self._events.coded("station").codes, self._event.rows("deliver", *CONFIRMS, *DOUBTS)
         rows = rows[by_code(self._node.codes[rows])]
         is_delivery = self._event.among(("deliver",))[rows]

@@ -110,7 +110,7 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expecte
         but = f", {lost} lost" if lost else ""
         yield f"wired: {wired['sent']} sent, {wired['delivered']} delivered{but} and {wired['in_flight']} in flight"
     if lost and expected is not None and not any(switch.loses for switch in expected.switches):
-        yield f"wired: {lost} lost, but no link was cut so that it loses anything"
+        yield f"wired: {lost} lost, but no link was cut with `loses: true`"
     if quiescent and wired["in_flight"]:
         yield f"wired: quiescent, but {wired['in_flight']} in flight"
     if wired.get("suspicions") and expected is not None and expected.radio is not None and not expected.radio.suspects:
@@ -152,7 +152,7 @@ def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iter
             if expected is not None and expected.payload_bytes is not None and payload % max(1, expected.payload_bytes):
                 yield f"{side} {name}: {payload} bytes of payload, a message has {expected.payload_bytes}"
             if expected is not None and expected.payload_bytes == 0 and payload:
-                yield f"{side} {name}: {payload} bytes of payload, messages have none"
+                yield f"{side} {name}: {payload} bytes of payload, but messages have none"
     if expected is not None and expected.wired_header_bytes is not None:
         size = sum(kind["bytes"] for kind in kinds["wired"].values()) + expected.wired_header_bytes * wired["sent"]
         if wired["bytes"] != size:

@@ -2,7 +2,7 @@
 
 Checks    no host delivers a message of another host within the air time of the shortest frame. Where the conduct of the
           protocol is known: of two frames, to a station and from it. Where hosts deliver only what their station sends,
-          the same holds for their own messages; and where a frame carries the message as a whole, so do both of these.
+          the same holds for their own messages. Where a message travels whole, both of these frames contain it.
           If the sender was connected to one station all the time, a host in another cell waits for the wire as well
           where the conduct is known: a join comes two frames after the wish, and a handoff ends two frames after it
           began, unless a host goes back to its station over a connection that is still open (then at once). With a

@@ -8,7 +8,7 @@ Checks    each detail has the keys that the protocol's have, and whole numbers o
           where the lengths of lists are sampled, `skipped` is that of a list `skip` that the station sent since the
           handoff began, and `recovered` that of a list `bodies` sent between stations since the last session was
           confirmed, or what may be left of the last one where the station is the same; none where stations may forget,
-          or one of them gave the host up since
+          or one of them has since given up on the host
 Model     what was recovered or skipped for which host is in no table but messages.parquet: a list of the same length
           that was sent for another host in the meantime is taken as well
 Source    ours: docs/protocols/mobile-causal.md, docs/run-directory.md, docs/verdicts-and-metrics.md

@@ -75,7 +75,7 @@ def _problems(
 
 
 def _happened(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int]:
-    """How often. `stay`: of each host, whether it is there to the end."""
+    """Count each kind of occurrence. `stay`: for each host, whether it is there to the end."""
     delivered = events.coded("event").rows("deliver")
     message, station = events.coded("message"), events.coded("station")
     cells = np.zeros((len(message.words) + 1, len(station.words) + 1), bool)  # the last ones: where there is none

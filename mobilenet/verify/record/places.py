@@ -103,7 +103,9 @@ def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float,
                 if len(found[0]) == 1
                 else f"told {len(found[0])} times"
             )
-            return f"positions: {node} is {told}, the scenario has it at ({place[0]:g}, {place[1]:g}) m, once, at 0 s"
+            return (
+                f"positions: {node} is {told}, but the scenario has it at ({place[0]:g}, {place[1]:g}) m, once, at 0 s"
+            )
     return None
 
 

@@ -94,7 +94,7 @@ class _Crashes:
     def __init__(self, planned: Crashes | None, end_ns: int) -> None:
         self._planned = planned or Crashes({}, {})
         self._end_ns = end_ns
-        self._up_at_ns: dict[str, list[int]] = {}  # two: an outage of anybody and a crash by hand at one instant
+        self._up_at_ns: dict[str, list[int]] = {}  # two: a planned outage and a crash by hand at one instant
         self._times: dict[str, list[int]] = {}  # host -> when it crashed and recovered, in turns
 
     def note(self, event: str, node: str, now_ns: int) -> str | None:

@@ -204,7 +204,7 @@ def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
 
 
 def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
-    """The addressee is 100 ns away, somebody else 400."""
+    """The addressee is 100 ns away, another node 400 ns."""
     air, a, b, c = acking_air(0, 30, 120)
     a.unicast_at_ns(0, "A", b)
     a.send_at_ns(0, "B")
@@ -266,7 +266,7 @@ def test_out_of_range_it_is_given_up_at_the_timeout() -> None:
     ],
 )
 def test_disturbed_it_is_given_up_at_the_timeout(disturber: str, a_ns: int, x_ns: int, outcome: str) -> None:
-    """By the addressee, or by somebody out of range of the sender, as far from the addressee. Frames that only touch
+    """By the addressee, or by a node out of range of the sender, as far from the addressee. Frames that only touch
     do not collide.
     """
     air, a, b, hidden = acking_air(0, 100, 200, full_duplex=disturber == "hidden")
@@ -579,7 +579,7 @@ def test_random_sends(
     ends = {name: frame.start_ns + frame.duration_ns for name, frame in air.frames.items()}
     over = {name: time for _, time, _, name in told if name in air.frames}
 
-    # One at a time, and the next one in the instant in which it may.
+    # One frame at a time, and the next one no earlier than the outcome of the one before.
     for me in range(nodes):
         mine = sorted((frame.start_ns, name) for name, frame in air.frames.items() if owners[name] == me)
         for (_, before), (start, _) in itertools.pairwise(mine):
@@ -638,7 +638,7 @@ def test_random_sends(
     speed_mps=st.sampled_from([0.0, 30.0, 1000.0]),
 )
 def test_random_crashes_of_nodes_that_move(seed: int, frames: int, crashes: int, speed_mps: float) -> None:
-    """Nobody sends two frames at a time, or loses one to another of its own, or is told twice."""
+    """No node sends two frames at a time, loses one to another of its own, or is notified twice."""
     stream = Stream(seed, "test")
     air = AckingAir(range_m=500)
     for _ in range(3):

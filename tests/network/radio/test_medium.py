@@ -62,7 +62,7 @@ def test_interference_reaches_farther_than_reception() -> None:
     c.send_at_us(700, "C")
     air.run_us(9000)
     assert air.outcomes("A") == {"n1": "collision"}
-    assert air.outcomes("C") == {}  # nobody is in its communication range
+    assert air.outcomes("C") == {}  # no node is in its communication range
     assert b.received == []
 
 

@@ -69,7 +69,7 @@ def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() ->
 
 
 def test_a_frame_that_is_sent_again_disturbs_once() -> None:
-    """A repeats a frame that nobody acknowledges; B receives from C while the third attempt is in the air."""
+    """A repeats a frame that no node acknowledges; B receives from C while the third attempt is in the air."""
     air, a, b, c, gone = sinr_air(-150, 0, 60, -1000)
     a.send_at_us(1000, "A", 100, gone, True)
     seen: list[tuple[int, int]] = []

@@ -84,7 +84,7 @@ class Node:
             for link in self.links:
                 connection = link.connection
                 assert bool(connection.backlog.flight) == connection._timer.running, (
-                    "the timer runs while something is under way"
+                    "the timer runs while something is in flight"
                 )
 
     def say(self, link: Link, size_bytes: int = 100) -> None:

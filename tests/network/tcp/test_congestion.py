@@ -86,7 +86,7 @@ def test_newreno_repairs_two_losses_without_a_timeout() -> None:
     """RFC 6582, 3.2: ten segments, the first and the fourth are lost, four more to send.
 
     1100  two duplicates: limited transmit of two new ones. The third: ssthresh = 10000 / 2 (the two do not count),
-          window = 5000 + 3000, the first again. Five more inflate it to 13000, which 12 under way leave room for one
+          window = 5000 + 3000, the first again. Five more inflate it to 13000, which 12 in flight leave room for one
           more.
     1200  two duplicates, from the limited ones: 15000, room for the last. Then a partial acknowledgement of 3000:
           window 15000 - 3000 + 1000, the fourth again. One duplicate.

@@ -64,7 +64,7 @@ def test_an_end_that_outlived_the_other_learns_it_when_it_speaks() -> None:
     b.crash()
     b.boot()
     net.run_s(10)
-    assert a.events == [("open", 1)]  # nobody spoke
+    assert a.events == [("open", 1)]  # neither end has sent data
     a.say(a.links[0])
     net.run_s(11)
     assert a.events == [("open", 1), ("reset", 1)] and not a.endpoint.links

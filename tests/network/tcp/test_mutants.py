@@ -94,7 +94,7 @@ acknowledge = Outgoing.acknowledge
 
 
 def halves_the_window(self: Any, flight: int, highest: int) -> None:
-    """Half of cwnd, as if all of it were under way."""
+    """Half of cwnd, as if all of it were in flight."""
     on_timeout(self, self.window, highest)
 
 

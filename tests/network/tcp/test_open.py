@@ -177,7 +177,7 @@ def test_a_refusal_closes_at_once() -> None:
         wire = Wire(fate=lambda *_: [])
         wire.a.connection.connect()
         wire.run_ms(60)
-        wire.a.connection.on_segment(Segment(source, 8, RST | ACK, 0, 1))  # for somebody else
+        wire.a.connection.on_segment(Segment(source, 8, RST | ACK, 0, 1))  # for another connection
         assert wire.a.connection.state is State.SYN_SENT
         wire.a.connection.on_segment(Segment(source, 7, RST | ACK, 0, 1))
         wire.run_ms(100_000)

@@ -137,7 +137,7 @@ def test_a_message_counts_until_its_last_byte() -> None:
 
 
 def test_the_papers_defaults() -> None:
-    """At most 46 messages under way, the rest together in segments of 536 bytes."""
+    """At most 46 messages in flight, the rest together in segments of 536 bytes."""
     parameters = TcpParameters()
     assert (
         parameters.messages_in_flight,

@@ -22,7 +22,7 @@ from mobilenet.protocols.port import MessageId
 
 class Packet(NamedTuple):
     sender: str  # 'h1', 's0'
-    to: str | None  # None: everybody in the cell, or all other stations
+    to: str | None  # None: all hosts in the cell, or all other stations
     message: Any
 
 
@@ -154,7 +154,7 @@ class Bench:
         raise AssertionError(f"no such message on the wire: {self.wire}")
 
     def flush(self) -> None:
-        """Everything under way arrives, and what that causes, at this instant."""
+        """Everything in transit arrives, and what that causes, at this instant."""
         while self.air or self.wire:
             if self.wire:
                 self.cable()
@@ -182,7 +182,7 @@ class Bench:
         return {name: node.buffer_sizes() for name, node in (self.stations | self.hosts).items()}
 
     def is_empty(self) -> bool:
-        """Nobody holds anything back."""
+        """Whether no node holds anything back."""
         return set(self.buffers().values()) == {(0, 0)}
 
     def delivered(self, host: str) -> list[tuple[int, int]]:

@@ -66,7 +66,7 @@ def load(name: str) -> ModuleType:
 
 class Kill(NamedTuple):
     name: str
-    schedules: int  # until it was caught, or all of them
+    schedules: int  # how many were run until it was caught, or in all
     seed: int | None  # that caught it
     flavour: str
     check: str | None  # the first property violated; None: it lives

@@ -40,7 +40,7 @@ def test_no_schedule_breaks_the_protocol(seed: int, flavour: str) -> None:
 
 
 def leaks(outcome: Played) -> list[str]:
-    """What no run directory shows: contexts that nobody needs, and stations that count differently."""
+    """What no run directory shows: contexts that are no longer needed, and stations that count differently."""
     network = outcome.network
     found = []
     if len({station.next_number for station in network.stations}) > 1:  # I7

@@ -327,7 +327,7 @@ class OwnForgotten(Host):
 
 @mutant("leaves_at_once")
 class LeavesAtOnce(Host):
-    """own messages may be under way, and are forgotten"""
+    """own messages may be in transit, and are forgotten"""
 
     def _try_leave(self) -> None:
         if self._want_leave:
@@ -337,7 +337,7 @@ class LeavesAtOnce(Host):
 
 @mutant("no_moved")
 class NoMoved(Station):
-    """nobody is told that the host has come over"""
+    """no other station is told that the host has come over"""
 
     def _on_moved(self, link: HostLink, m: Moved) -> None:
         pass
@@ -345,7 +345,7 @@ class NoMoved(Station):
 
 @mutant("no_stay")
 class NoStay(Station):
-    """nobody is told that the host has turned back"""
+    """no other station is told that the host has turned back"""
 
     def _on_stay(self, link: HostLink, m: Stay) -> None:
         link.ses = m.ses
@@ -375,7 +375,7 @@ class DeliversOut(Host):
 
 class Kill(NamedTuple):
     name: str
-    schedules: int  # until it was caught, or all of them
+    schedules: int  # how many were run until it was caught, or in all
     seed: int | None
     check: str | None  # the first property violated; None: it lives
     explanation: str

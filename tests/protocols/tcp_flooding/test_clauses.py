@@ -146,7 +146,7 @@ def test_the_return_of_an_earlier_ping_does_not_count() -> None:
     bench.pass_on("h0", "s1")
     (ping,) = bench.pass_on("s1", "s0")
     bench.pass_on("s0", "h0")
-    bench.pass_on("h0", "s0")  # the Return of the first ping is under way
+    bench.pass_on("h0", "s0")  # the Return of the first ping is in transit
     bench.hosts[0].on_cell(0)  # back
     bench.hosts[0].on_cell(1)  # and again
     bench.open()

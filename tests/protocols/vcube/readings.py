@@ -98,7 +98,7 @@ class HalfTheClusters(CausalBroadcast):
 
 
 class BitsForAnyNumber(CausalBroadcast):
-    """The rules for powers of two with any n: a child that does not exist is nobody's, and so is what is below it."""
+    """The rules for powers of two with any n: a child that does not exist has no parent, nor have those below it."""
 
     def _neighbours(self, h: int) -> list[int]:
         return super()._neighbours(h) if self._single else neighbours(self._i, h, range(1 << dimension(self._n)))

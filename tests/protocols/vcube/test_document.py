@@ -28,7 +28,7 @@ def test_repaired_lines_of_the_headers_are_in_the_document() -> None:
 
 
 def test_the_printed_causal_broadcast_carries_every_line() -> None:
-    """But the ends of loops and functions."""
+    """Except the ends of loops and functions."""
     source = (PROTOCOLS / "causal_printed.py").read_text(encoding="utf-8")
     found = set()
     for first, last in re.findall(r"# (?:[^#\n]*, )?l\.(\d+)(?:, \d+|-(\d+))?", source):

@@ -89,8 +89,8 @@ def test_big_messages_on_shared_trees_are_as_they_were(trees: int) -> None:
 
 
 def representative(n: int) -> float:
-    """NO-AGGR, everybody at once: by symmetry what p0 sends on link b arrives at p0 from link b. No network, no other
-    process.
+    """NO-AGGR, all processes at once: by symmetry what p0 sends on link b arrives at p0 from link b. No network, no
+    other process.
 
     Times in tenths. Each message costs p0's server 1, and the partner's copy is handled 10 later; its last 1 is not
     counted.

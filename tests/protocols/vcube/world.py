@@ -70,7 +70,7 @@ class Effects:
 
 
 def wrong(events: list[Event], n: int) -> str | None:
-    """Every message once at everybody, and after all that happened before its broadcast."""
+    """Every process delivers each message once, and after all that happened before its broadcast."""
     past: dict[MessageId, set[MessageId]] = {}
     has: list[set[MessageId]] = [set() for _ in range(n)]
     for _, i, what, message in events:

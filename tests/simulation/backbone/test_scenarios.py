@@ -58,7 +58,7 @@ def test_the_detector_s_tests_are_on_the_links(tmp_path: Path) -> None:
 
 
 def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
-    """A timeout shorter than any answer can be: everybody suspects everybody, again and again."""
+    """A timeout shorter than any answer can be: all stations suspect each other, again and again."""
     done = played(
         tmp_path, "dynamic", "stations.backbone.kind=vcube_reliable", "stations.backbone.timeout_s=0.015",
         "stations.backbone.test_interval_s=0.3",

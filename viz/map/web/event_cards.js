@@ -160,7 +160,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
     out_of_coverage: "The host is in no cell any more.",
     in_coverage: "The host is in a cell again.",
     gap: "The host has missed messages for good. It remains a member.",
-    expire: "A station gives the host up after a silence.",
+    expire: "A station gives up on the host after a silence.",
     refused: "The application asked for a broadcast, and the host did not accept it.",
   };
   const event = (i) => {

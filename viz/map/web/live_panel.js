@@ -76,7 +76,7 @@ Mobilenet.livePanel = (app) => {
     return one.do.replace("_", " ") + (whose ? " " + whose : "") + (value === undefined ? "" : " " + value) + where;
   };
   const list = el("div.mn-list", { "data-list": "interventions" });
-  const isToCome = (one) => one.at_s > run.now_s + 1e-9; // the scenario itself has it
+  const isToCome = (one) => one.at_s > run.now_s + 1e-9; // an intervention that the scenario declares for later
   const interventionLine = ({ one, i }) => {
     const when = link(app.clockText(one.at_s, true, 2), () => clock.seek(one.at_s), "Look at that moment"),
       ask = link(

@@ -51,7 +51,7 @@ Mobilenet.bar = (app) => {
     TOUCHED = "#c2410c"; // what was done by hand: a line on the upper edge
   const touched = () => (app.live ? app.live.interventions : run.switches);
   const paint = () => {
-    // how many handoffs when, as bars; what is rare as marks above them
+    // the number of handoffs over time as bars; rare events as marks above them
     still.width = lines.canvas.width;
     still.height = lines.canvas.height;
     const g = still.getContext("2d"),
