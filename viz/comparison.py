@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 from mobilenet.rundir.reader import RunError
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
-from mobilenet.studies.csv_tables import number as as_number
 
 from .study_tables import StudyTables, study_tables
 from .style import (
@@ -119,8 +118,7 @@ class Layout(NamedTuple):
     @property
     def values(self) -> list[float] | None:
         """The levels as numbers, if nothing else varies and all of them are."""
-        found = [as_number(level) for level in self.levels]
-        return None if self.others else [value for value in found if value is not None] if None not in found else None
+        return list(map(float, self.levels)) if not self.others and self.tables.are_numbers(self.factor) else None
 
     @property
     def is_plain(self) -> bool:

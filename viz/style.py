@@ -29,6 +29,7 @@ LETTERS_PER_IN = 12  # of the name of an axis
 TITLE_LETTERS_PER_IN = 8.5
 MOST_TICKS, LEAST_TICK_IN = 8, 0.3  # at the levels of a factor; between two of them
 LEAST_PANEL_IN = 2.0  # high, of several
+BESIDE_PANEL_IN = 0.7  # for the numbers and the name of an axis
 LEAST_HEIGHT_IN = 2.4  # below that, names of axes and a legend leave no room
 
 
@@ -261,7 +262,7 @@ def numeric_ticks(axes: Any, levels: Sequence[float]) -> None:
     if len(levels) > 1:
         span = levels[-1] - levels[0]
         axes.set_xlim(levels[0] - 0.06 * span, levels[-1] + 0.06 * span)
-        wide = axes.figure.get_figwidth() / axes.get_gridspec().ncols
+        wide = axes.figure.get_figwidth() / axes.get_gridspec().ncols - BESIDE_PANEL_IN
         closest = min(b - a for a, b in pairwise(levels)) / span
         if len(levels) > MOST_TICKS or closest * wide < LEAST_TICK_IN:
             return

@@ -42,7 +42,7 @@ from ..style import (
     save_all,
 )
 from .effects import drawn_effects
-from .means import draw_means, is_numeric, means_note, metrics_of_interest, shown_factor
+from .means import draw_means, means_note, metrics_of_interest, shown_factor
 
 MOST_LINES = 8
 MOST_BANDS = 3  # over each other
@@ -130,10 +130,10 @@ def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]
     """What the study is about: the first figure. The comparison shows the levels of a factor in words as well."""
     factor, shown = shown_factor(tables, x), metrics_of_interest(tables, metrics)
     is_asked = bool(metrics) or x is not None or tables.comparison is None
-    if factor is None or not shown or not (is_asked or is_numeric(tables, factor)):
+    if factor is None or not shown or not (is_asked or tables.are_numbers(factor)):
         return []
     with _drawn_means(tables, factor, shown, look) as (figure, note):
-        name = "curve" if is_numeric(tables, factor) else "means"
+        name = "curve" if tables.are_numbers(factor) else "means"
         return [_finish(figure, tables, f"Means over {factor}", note, (folder, name), look)]
 
 
