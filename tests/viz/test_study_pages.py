@@ -259,9 +259,7 @@ def test_the_comparison_fits_a_page(study: Path, tmp_path: Path, looked_at: Look
                 assert not axes.yaxis.get_minor_ticks()
         legend = figure.legends[0]
         assert legend.get_texts()[0].get_text().startswith(document["factor"].rpartition(".")[2] + " ")
-        assert ("paired over the same worlds" in legend.get_title().get_text().replace("\n", " ")) == (
-            "with" in target.name
-        )
+        assert ("paired over the same worlds" in " ".join(figure.get_supxlabel().split())) == ("with" in target.name)
 
     looked_at(look)
     comparison.draw(study, tmp_path / "with.svg")

@@ -32,18 +32,23 @@ MOST_PANELS = 4
 OF_INTEREST = ("delivery_delay_mean_s", "latency", "messages_sent_per_delivery")
 
 
+def varied_factors(tables: StudyTables) -> dict[str, int]:
+    """Return the factors with more than one level, and how many each has."""
+    counts = {factor: len({row[factor] for row in tables.summary}) for factor in tables.factors}
+    return {factor: count for factor, count in counts.items() if count > 1}
+
+
 def shown_factor(tables: StudyTables, wanted: str | None = None) -> str | None:
     """The factor of the horizontal axis: the one wanted, else the one with most levels, numbers before words; None
     where no factor has two levels.
     """
-    counts = {factor: len({row[factor] for row in tables.summary}) for factor in tables.factors}
     if wanted is not None:
         matching = [factor for factor in tables.factors if wanted in (factor, factor.rpartition(".")[2])]
         if len(matching) != 1:
             raise StudyError(f"x {wanted}: expected a factor of the study: {', '.join(tables.factors) or 'none'}")
         return matching[0]
-    varied = [factor for factor, count in counts.items() if 2 <= count <= MOST_LEVELS]
-    return max(varied, key=lambda factor: (tables.are_numbers(factor), counts[factor]), default=None)
+    varied = {factor: count for factor, count in varied_factors(tables).items() if count <= MOST_LEVELS}
+    return max(varied, key=lambda factor: (tables.are_numbers(factor), varied[factor]), default=None)
 
 
 def metrics_of_interest(tables: StudyTables, wanted: Sequence[str] = ()) -> list[str]:
