@@ -135,8 +135,7 @@ class Drawn(NamedTuple):
 
 def save(figure: Any, target: Path) -> None:
     """SVG, PNG or PDF, by the suffix; without the time of day in it."""
-    if figure.get_figwidth() < WIDE_IN:
-        _wrap_labels(figure)
+    wrap_labels(figure)
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())
     with in_place_of(target) as partial:
         figure.savefig(partial, dpi=DOTS_PER_INCH, metadata=metadata)
@@ -170,8 +169,10 @@ def inner_legend(axes: Any, **place: Any) -> None:
     axes.legend(frameon=False, **place)
 
 
-def _wrap_labels(figure: Any) -> None:
+def wrap_labels(figure: Any) -> None:
     """Names of axes that would run out of a narrow figure."""
+    if figure.get_figwidth() >= WIDE_IN:
+        return
     for axes in figure.axes:
         grid = axes.get_gridspec() if axes.get_subplotspec() is not None else None
         wide = figure.get_figwidth() / (grid.ncols if grid is not None else 1)

@@ -39,6 +39,7 @@ from ..style import (
     percent,
     plain,
     save_all,
+    wrap_labels,
 )
 from .effects import drawn_effects
 from .means import draw_means, means_note, metrics_of_interest, shown_factor, varied_factors
@@ -99,7 +100,10 @@ def study_figure(
     if kind == "comparison":
         if tables.comparison is None:
             raise StudyError(f"{study}: no comparison, since the study has no `compare`")
+        if not comparison.has_room(tables):
+            raise StudyError(f"{study}: too many combinations of levels for one figure; study.comparison has them all")
         with comparison.composed(tables, metrics, look) as figure:
+            wrap_labels(figure)
             return figure
     opened: Any = None
     if kind == "means" and (factor := shown_factor(tables, x)) is not None and shown:
@@ -112,6 +116,7 @@ def study_figure(
         raise StudyError(f"{study}: nothing to draw; expected {NEEDED[kind]}")
     with opened as (figure, note):
         _entitle(figure, tables, title, note, look)
+        wrap_labels(figure)
         return figure
 
 
