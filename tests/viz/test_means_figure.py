@@ -5,6 +5,7 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,4 +51,4 @@ def test_numbers_that_are_close_have_no_tick_each() -> None:
         draw_means(axes, tables([0.02, 0.2, 1, 2]), "loss", DELAY)
         figure.draw_without_rendering()
         boxes = [tick.get_window_extent() for tick in axes.get_xticklabels() if tick.get_text()]
-        assert all(b.x0 - a.x1 > 4 for a, b in zip(boxes, boxes[1:], strict=False))
+        assert all(b.x0 - a.x1 > 4 for a, b in pairwise(boxes))

@@ -201,7 +201,7 @@ def test_what_is_probably_unstable_is_said_beside_the_answer(study: Path, tmp_pa
         result = invoke(command, study)
         assert result.exit_code == 0, result.output
         said = result.output if command == "compare" else words(study / "report.html")
-        expected = r"the backlog grew by -?\d+ % of its mean .*, and grew in all \d+ runs; more replications or longer runs are"
+        expected = r"the backlog grew by -?\d+ % of its mean .*, and grew in all \d+ runs; more replications or longer"
         assert re.search(expected, said), command
     notes = [figure.note for figure in study_figures(study, tmp_path / "figures", Look((".svg",)))]
     assert sum("Probably unstable: " in note for note in notes) >= 3

@@ -1,11 +1,11 @@
 """One window of a run as a picture: time from left to right, a line for each node, an arrow for each message.
 
-Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with the mark of its
-          outcome, which the legend names and the line below explains. Sessions are bands on the host's line in the colour of their station: hatched while
-          they are being set up, filled once confirmed. Dots are deliveries, stars broadcasts, the name of the message
-          next to them. Words never lie on each other (labels.py); messages of one kind that go the same way at nearly
-          the same time share a label. Every arrow bears the identifier `message-N` in the SVG, N its row in
-          messages.parquet
+Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with the mark of its outcome,
+          which the legend names and the line below explains. Sessions are bands on the host's line in the colour of
+          their station: hatched while they are being set up, filled once confirmed. Dots are deliveries, stars
+          broadcasts, the name of the message next to them. Words never lie on each other (labels.py); messages of one
+          kind that go the same way at nearly the same time share a label. Every arrow bears the identifier `message-N`
+          in the SVG, N its row in messages.parquet
 Units     milliseconds from the beginning of the window on the axis; its simulated time in the caption
 Source    after Figure 5 of Wilhelm, Arantes, Sens (2020); the layout is ours: docs/guide/pictures.md
 """
