@@ -69,7 +69,7 @@ class StudyFrames(frames.StudyFrames):
         for metric in metrics_of_interest(tables):
             if own := study_effects(self.path, tables.factors, [metric], tables.confidence):
                 found.append(effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes))
-        return found + tables.doubts()
+        return [*found, *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:
         """Return the means as a table for LaTeX, which wants the package booktabs; `metrics` as for plot."""

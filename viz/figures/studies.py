@@ -155,7 +155,7 @@ def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[st
 
 
 def _no_effects(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
-    """Say why there is nothing to draw of a study with too many configurations for all other figures."""
+    """State why there is nothing to draw of a study with too many configurations for all other figures."""
     with page(*look.size(6.5, 2.4)) as (figure, axes):
         note = f"n = {tables.replications} replications.{tables.said_of_unstable()}"
         in_words(axes, "No effects: a configuration is unstable,\nor a run or a value is missing.")
