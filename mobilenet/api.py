@@ -21,10 +21,12 @@ from mobilenet.clock import Progress
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
+from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name, counted, quoted, shown, spelled_out
 from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
+    OWN_FILES,
     RunError,
     copy_name,
     read_coded,
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "judge", "judge_anew", "manifest_of", "run", "simulate", "write_scenario"]
 
 RUNS = Path("runs")
+OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # of a run directory
 
 
 class Run:
@@ -239,6 +242,7 @@ def _run(
     from mobilenet.simulation.plugins import with_declared
 
     loaded = with_declared(scenario, allow_code)
+    _loaded_files(loaded)  # a file that cannot be copied should not cost a run
     stem = loaded.name or (source.stem if source is not None else "scenario")
     directory = out if out is not None else free_directory(stem, loaded.seed, replace)
     is_replaced = replace and os.path.lexists(directory)
@@ -342,8 +346,7 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
     from mobilenet.simulation.plugin_code import source_that_ran
 
     values = _with_lists(scenario.model_dump() if values is None else values)
-    loaded = (file for _, pattern in scenario.patterns() for file in files_matching(scenario.folder, pattern))
-    copies = {file.resolve(): str(file.relative_to(scenario.folder)) for file in loaded}
+    copies = _loaded_files(scenario)
     for path, file in scenario.files():
         *groups, key = path.split(".")
         group: Any = values
@@ -362,6 +365,18 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         else:
             shutil.copy(file, directory / name)  # a program stays one that can be started
     (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
+
+
+def _loaded_files(scenario: AnyScenario) -> dict[Path, str]:
+    """The files that programs load, and where their copies go. ScenarioError for the names of a run's own files."""
+    found = {}
+    for key, pattern in scenario.patterns():
+        for file in files_matching(scenario.folder, pattern):
+            name = str(file.relative_to(scenario.folder))
+            if name.split(os.sep)[0] in OWN_NAMES:
+                raise ScenarioError(f"{key}: {name!r} has the name of a file of a run directory; expected another name")
+            found[file.resolve()] = name
+    return found
 
 
 def _with_lists(value: Any) -> Any:

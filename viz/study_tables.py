@@ -124,7 +124,7 @@ def words_of(directory: Path, name: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Of JSON: no number in quotes."""
+    """Return whether a value of JSON is a number; a number in quotes is not."""
     return not isinstance(value, str) and number(value) is not None
 
 
@@ -185,7 +185,7 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
             if key not in finding:
                 raise damaged(f"a finding without {key}")
         if not all(isinstance(finding[key], str) for key in ("metric", "verdict")):
-            raise damaged("metric or verdict of a finding is not a text")
+            raise damaged("the metric or verdict of a finding is not a string")
         wrong = [key for key in NUMBERS if finding.get(key) is not None and not _is_number(finding[key])]
         if wrong:
             raise damaged(f"{wrong[0]} is {str(finding[wrong[0]])[:60]!r}")
@@ -204,5 +204,5 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
 
 
 def _place(row: dict[str, Any], factors: list[str]) -> tuple[str, ...]:
-    """As short_level writes the levels, so that 0 and 0.0 are one."""
+    """Return the levels of a row, written by short_level so that 0 and 0.0 are equal."""
     return tuple(short_level(row[factor]) for factor in factors)

@@ -1,10 +1,10 @@
 """What programs cost: an event over pipes, a scenario of programs next to real time, and how late real time is.
 
 Model     pipes_N: N programs in Python are sent a received message in turn, each answers with one frame to send; what
-          the emulator and what the programs spend is counted apart, the programs with their supervisor. A port that
-          does nothing takes the place of the radio. first: the six hosts and three stations of first.yaml as programs,
-          as a whole run. real_time: the 70 hosts of static.yaml, each of which sends a datagram to each other one as
-          often as it broadcasts there; one process plays all their programs
+          the emulator and what the programs spend is counted separately, their supervisor with the programs. A port
+          that does nothing takes the place of the radio. first: the six hosts and three stations of first.yaml as
+          programs, as a whole run. real_time: the 70 hosts of static.yaml, each of which sends a datagram to each other
+          host as often as it broadcasts there; one process plays all their programs
 Cases     all in one process, one after the other, so that they compare; the median of the repetitions
 Units     events per CPU second; seconds simulated per second of wall time; milliseconds of lateness
 Source    ours: docs/performance.md

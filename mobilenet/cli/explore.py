@@ -36,7 +36,11 @@ def spacetime(
     margin_s: Annotated[
         float | None,
         typer.Option(
-            "--margin-s", min=0, max=1e9, metavar="S", help="Margin in seconds; by default a fifth of the span."
+            "--margin-s",
+            min=0,
+            max=1e9,
+            metavar="S",
+            help="Seconds shown before and after; by default a fifth of the event.",
         ),
     ] = None,
     out: Annotated[
@@ -134,7 +138,7 @@ def reference(
         list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys or metrics, as in wireless.loss.")
     ] = None,
     search: Annotated[
-        str, typer.Option("--search", metavar="WORDS", help="Only what has these words in its name or meaning.")
+        str, typer.Option("--search", metavar="WORDS", help="Only those with these words in name or meaning.")
     ] = "",
     out: Annotated[
         Path | None,

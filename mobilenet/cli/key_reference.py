@@ -202,7 +202,7 @@ def _own_bounds(metadata: list[Any]) -> str:
 
 
 def _of_elements(annotation: Any) -> str:
-    """Of lists in a list as well."""
+    """Return the bounds of a list's elements, which may be lists themselves."""
     for part in _parts(annotation):
         if get_origin(part) in (tuple, list):
             for element in dict.fromkeys(argument for argument in get_args(part) if argument is not Ellipsis):

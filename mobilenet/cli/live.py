@@ -52,6 +52,8 @@ def live(
             fail(f"{out}: already exists; name another directory, or remove it", Exit.BAD_INPUT)
         pace = _speed(speed)
         session = opened(scenario, None, as_options(overrides, seed), allow_code)
+        if session.is_real_time and pace != 1:
+            fail(f"--speed {speed}: a run in real time has speed 1", Exit.BAD_INPUT)
         require_room(session, out)
         desk = Desk(session, allow_code, out)
         desk.player.speed = pace
@@ -113,7 +115,8 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
 
     session = desk.session
     say(f"stopped at {session.now_s:.9g} s")
-    left = [one for one in session.branches if session.done_in(one) and one.interventions not in desk.jobs.saved]
+    unsaved = [one for one in session.branches if one.interventions not in desk.jobs.saved]
+    left = [one for one in unsaved if session.done_in(one) or session.is_real_time]
     next_scenario = scenario
     for branch in left:
         count = counted(len(session.done_in(branch)), "intervention")
@@ -127,6 +130,9 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
             marked = "" if session.is_over else ", marked as ended early"
             say(f"the run up to that point, with {count}, is in {quoted(directory)}{marked}")
             next_scenario = directory / "scenario.yaml"
+            if session.is_real_time:  # the page of its record plays back
+                say(f"Next: mobilenet map {quoted(directory)}")
+                return
         else:
             directory = keep_branch(session, branch)
             say(f"the scenario of branch {branch.number}, with {count}, is in {quoted(directory)}")
@@ -134,5 +140,8 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
     if not left:
         say("all interventions are already saved")
     options = again if next_scenario == scenario else ""
+    if session.is_real_time:
+        say(f"Next: mobilenet serve {quoted(next_scenario)}{options} --allow-code")
+        return
     allow = " --allow-code" if any(session.scenario.code()) else ""
     say(f"Next: mobilenet run {quoted(next_scenario)}{options}{allow}")

@@ -18,11 +18,11 @@ NARROWEST_IN, WIDEST_IN = 3, 40  # of a figure
 
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="A metric of a study, whose means are drawn. Repeatable."),
+    typer.Option("--metric", metavar="NAME", help="For a study: draw the means of this metric. Repeatable."),
 ]
 XAxis = Annotated[
     str | None,
-    typer.Option("--x", metavar="FACTOR", help="The factor of a study on the horizontal axis of the means."),
+    typer.Option("--x", metavar="FACTOR", help="For a study: the factor on the horizontal axis of the means."),
 ]
 Latex = Annotated[bool, typer.Option("--latex", help="Also write the means of a study as a LaTeX table, means.tex.")]
 Markdown = Annotated[

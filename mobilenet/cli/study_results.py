@@ -99,7 +99,7 @@ def show_study(directory: Path, wanted: Sequence[str], as_json: bool) -> None:
 
 
 def means(tables: StudyTables, metrics: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of summary.csv with numbers for numbers."""
+    """Return the rows of summary.csv, with numbers instead of their text."""
     rows = [row for row in tables.summary if row["metric"] in metrics]
     return [
         {"configuration": int(row["configuration"])}

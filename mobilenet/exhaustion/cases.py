@@ -97,5 +97,5 @@ CASES = {
 
 
 def with_protocol(case: Case, host: Any, station: Any) -> Case:
-    """The same with other classes."""
+    """Return the case with other classes for hosts and stations."""
     return replace(case, roles=declared(host, station, mobile_causal.Stable))

@@ -33,7 +33,7 @@ class Move(NamedTuple):
 
 
 class Moves:
-    """Of all nodes of a case: first the hosts, then the stations."""
+    """The moves of all nodes of a case: first the hosts, then the stations."""
 
     def __init__(self, case: Case) -> None:
         self.case = case

@@ -42,7 +42,7 @@ class Mirror:
         self._others: list[dict[int, int]] = [{}, {}, {}]  # wires, history, budget
 
     def choose(self, state: State) -> State:
-        """The same one for a state and its image."""
+        """Choose one representative: the same for a state and its image."""
         return min(state, self.image(state))
 
     def image(self, state: State) -> State:

@@ -231,7 +231,7 @@ def _share_of_members(scenario: Scenario, members_s: float) -> float:
 
 
 def _share_joining(scenario: Scenario, hosts: int) -> float:
-    """Of all hosts, those that are up for as long as a join takes, before they crash again or the end comes."""
+    """Return the share of hosts that stay up for as long as a join takes, until they crash or the run ends."""
     joins_ns = ns(joins_after_s(scenario))
     up_since_ns, joining = dict.fromkeys(range(hosts), 0), set()
     for outage in outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)):

@@ -23,7 +23,7 @@ def at_most(mean: float) -> int:
 
 
 def messages_per_s(scenario: Scenario, hosts: int) -> float:
-    """Of all hosts."""
+    """Return the rate at which all hosts together broadcast."""
     workload = scenario.workload
     return max(hosts * workload.broadcasts_per_host_per_s, len(workload.messages) / scenario.duration_s)
 

@@ -128,5 +128,5 @@ def tries(rounds: int, crowd: int, chance: float) -> float:
 
 
 def _divergence(share: float, chance: float) -> float:
-    """Of Kullback and Leibler, between two coins."""
+    """Return the Kullback-Leibler divergence between two coins."""
     return share * log(share / chance) + (1 - share) * log((1 - share) / (1 - chance))

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from mobilenet.clock import SECOND, ns
@@ -100,3 +101,17 @@ def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
     """The intervention as a scenario writes it."""
     values = one if isinstance(one, Mapping) else one.model_dump()
     return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+
+def require_same(own: Mapping[str, list[Any]], directory: Path) -> None:
+    """A run from the beginning has these events of its session, as far as that has gone."""
+    from mobilenet.rundir.reader import read_coded
+
+    kept = read_coded(directory, "events")
+    count = len(own["time_ns"])
+    differing = [name for name, column in own.items() if list(kept[name][:count]) != column]
+    if differing:
+        raise ScenarioError(
+            f"{directory}: the events of the run differ from those of the session (column {differing[0]}), a bug;"
+            " please report it with the scenario in that directory"
+        )

@@ -27,7 +27,7 @@ class Point(NamedTuple):
 
 
 class Curves:
-    """Of one simulation, from its beginning on."""
+    """The curves of one simulation, from its beginning."""
 
     def __init__(self, simulation: Simulation, broadcasts: Broadcasts) -> None:
         self.points: list[Point] = []

@@ -19,11 +19,12 @@ from mobilenet.interactive.cards import card
 from mobilenet.interactive.commands import Command, id_of, parsed
 from mobilenet.interactive.followed import BEGIN
 from mobilenet.interactive.jobs import Jobs
+from mobilenet.interactive.keeping import keep_unfinished
 from mobilenet.interactive.player import Player
 from mobilenet.interactive.session import LiveSession
 from mobilenet.interactive.stream import Listener, Place, Stream
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import cut, first_line
+from mobilenet.quoting import cut, first_line, quoted
 
 BUSY_S = 0.1  # between two tellings of how far it is
 
@@ -93,7 +94,7 @@ class Desk:
             case commands.Play():
                 player.play(command.speed, command.until_s)
             case commands.Pause():
-                player.pause()
+                player.ask_to_pause()
             case commands.Hold():
                 self.hold(listener, command.on)
             case commands.Step():
@@ -106,6 +107,7 @@ class Desk:
             case commands.Switch():
                 number = command.branch
                 to_s = session.reached_s(number)
+                session.require_virtual_time("switch")
                 self._back(lambda: session.switch(number), to_s)
             case commands.Watch():
                 if command.node is not None and card(session.simulation, command.node) is None:
@@ -150,6 +152,7 @@ class Desk:
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
         """Go to another time, which may take a while; listeners see the progress."""
+        self.session.require_virtual_time("rewind")
         before = self.session.simulation
         self.player.pause()
         self.busy = {"at_s": 0.0, "to_s": to_s}
@@ -172,6 +175,12 @@ class Desk:
     def _save(self, name: str | None) -> dict[str, Any]:
         """Keep the branch as a run, even one without interventions."""
         out = self._out if name is None else RUNS / name
+        if self.session.is_real_time:
+            if not self.session.is_over:
+                raise ScenarioError("save: a run in real time is kept when it is over, or when you press Ctrl-C")
+            self.jobs.keep(self.session.branch.interventions, quoted(keep_unfinished(self.session, out)))
+            self.player.changed()
+            return {"job": len(self.jobs.jobs)}
         events = self.session.simulation.recording.events
         job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
         if name is None:
@@ -180,6 +189,8 @@ class Desk:
         return {"job": job.number}
 
     def _effect(self, command: commands.Effect) -> dict[str, Any]:
+        if self.session.is_real_time:
+            raise ScenarioError("effect: a run in real time cannot be repeated without an intervention")
         count = len(self.session.branch.interventions)
         if command.intervention >= count:
             there = f"expected 0 to {count - 1}" if count else "there are none yet"

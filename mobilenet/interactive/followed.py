@@ -38,7 +38,7 @@ class Arrow(NamedTuple):
 
 
 class Arrows:
-    """Of one host, known from `from_ns` on."""
+    """The arrows of one host, known from `from_ns` on."""
 
     def __init__(self, from_ns: int) -> None:
         self.from_ns = from_ns

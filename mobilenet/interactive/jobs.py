@@ -81,6 +81,12 @@ class Jobs:
         self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix), target)
         return job
 
+    def keep(self, done: tuple[AnyIntervention, ...], where: str) -> None:
+        """Note a run that was written at once."""
+        job = self._new("save", where)
+        self.saved.append(done)
+        self._end(job, "done", f"kept in {where}")
+
     def effect(self, scenario: Scenario, hosts: int, number: int, worlds: int) -> Job:
         """Measure the intervention of that number in the scenario, which has `hosts` hosts at its beginning."""
         one = scenario.interventions[number]
@@ -115,7 +121,7 @@ class Jobs:
         for thread in self._threads:  # which take away what is not whole
             thread.join(ENDING_S)
 
-    # --- what they do, each in a thread of its own
+    # --- what jobs do, each in its own thread
 
     def _save(self, job: Job, folder: Path, scenario: Scenario, target: Path, prefix: tuple[int, str]) -> None:
         write_scenario(folder, scenario)

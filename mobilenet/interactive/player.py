@@ -65,13 +65,13 @@ class Player:
         self._is_owed = False  # a listener still lacks the present state
 
     def ask(self, task: Task) -> Future[Any]:
-        """From any thread: have it done between two pieces."""
+        """Queue a task, from any thread, to be run between two pieces of the simulation."""
         answer: Future[Any] = Future()
         self._tasks.put((task, answer))
         return answer
 
     def tell_each(self, pause_s: float) -> None:
-        """So much time between two states is enough."""
+        """Report states no more often than every `pause_s` seconds, within the limits."""
         self.pause_s = max(self.shortest_pause_s, min(LONGEST_PAUSE_S, pause_s))
 
     def end(self) -> None:
@@ -94,8 +94,10 @@ class Player:
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
         self._require_more()
+        if until_s is not None:
+            self.session.require_virtual_time("play: until_s")
         if speed is not None:
-            self.speed = speed
+            self.set_speed(speed)
         self._until_ns = None if until_s is None else ns(until_s)
         self._stepping = None
         self._go()
@@ -107,6 +109,8 @@ class Player:
 
     def hold(self, on: bool) -> None:
         """Let it wait, or go on from there."""
+        if self.session.is_real_time:
+            return  # it goes on while a page looks back
         self.is_held = on
         self._from_here()
         self.changed()
@@ -114,12 +118,15 @@ class Player:
     def step(self, what: str) -> None:
         """Run to the next of its kind at full speed, then pause; `stepped` has the place."""
         self._require_more()
+        self.session.require_virtual_time("step")
         self._stepping = what
         self._rows_before = len(self.session.simulation.recording.events)
         self._go()
 
     def set_speed(self, speed: float | Literal["max"]) -> None:
         """Set the clock: of a running run now, of a paused one when it goes on."""
+        if self.session.is_real_time and speed != 1:
+            raise ScenarioError("speed: a run in real time has speed 1")
         self.speed = speed
         self._from_here()
         self.changed()
@@ -132,9 +139,15 @@ class Player:
     def _go(self) -> None:
         self.is_playing, self.is_held = True, False
         self.stopped_because = ""
-        self.session.violation = None
+        self.session.violation = self.session.violation if self.session.is_real_time else None
         self._from_here()
         self.changed()
+
+    def ask_to_pause(self) -> None:
+        """By a listener."""
+        if self.session.is_real_time and not self.session.is_over:
+            raise ScenarioError("pause: programs in real time go on")
+        self.pause()
 
     def pause(self, because: str = "") -> None:
         self.is_playing = False
@@ -187,6 +200,9 @@ class Player:
         if self._stepping is not None:
             self._step_on(self._stepping)
             return
+        if self.session.is_real_time:
+            self._go_on_in_real_time()
+            return
         session, began_s = self.session, time.monotonic()
         target_ns = 2**62
         if self.speed != "max":
@@ -207,6 +223,16 @@ class Player:
         except Exception as error:  # of a program or a plug-in
             self.pause(first_line(error))
             return
+        self._has_to_stop()
+
+    def _go_on_in_real_time(self) -> None:
+        """A piece, which takes as long as it lasts; what comes from programs wakes it."""
+        try:
+            self.session.play_ns(self.session.now_ns + int(PIECE_S * SECOND))
+        except Exception as error:  # of a program
+            self.pause(first_line(error))
+            return
+        self._is_behind = True  # the next one follows at once
         self._has_to_stop()
 
     def _let_go(self, speed: float, now_s: float) -> None:
@@ -242,7 +268,7 @@ class Player:
     def _has_to_stop(self) -> bool:
         """Pause where the run stops by itself."""
         session = self.session
-        if session.violation is not None:
+        if session.violation is not None and not session.is_real_time:
             self.pause(f"violated: {session.violation.check}")
         elif session.is_over:
             self.pause("the run is over")

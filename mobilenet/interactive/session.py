@@ -30,9 +30,10 @@ from mobilenet.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.expected.by_kind import declared, expected
 from mobilenet.expected.expectations import Expected
-from mobilenet.interactive.branch import Branch, asked, instant_ns, seconds, untouched_ns, with_list
+from mobilenet.interactive.branch import Branch, asked, instant_ns, require_same, seconds, untouched_ns, with_list
 from mobilenet.interactive.commands import STEPS, is_step
 from mobilenet.parameters import ScenarioError
+from mobilenet.realtime.pace import RealTime
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.datagrams import Datagrams
@@ -61,8 +62,7 @@ class LiveSession:
             raise ScenarioError(
                 "only runs of hosts and stations can be live; expected a scenario with `stations:` and `hosts:`"
             )
-        if isinstance(scenario.protocol, Datagrams):
-            raise ScenarioError("protocol.name: programs that use UDP run in real time; use mobilenet serve")
+        self.is_real_time = isinstance(scenario.protocol, Datagrams)
         self.name = name
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))
@@ -77,7 +77,8 @@ class LiveSession:
 
     def _begin(self, scenario: Scenario) -> None:
         with attributing_errors(scenario):
-            self.simulation = Simulation(scenario, self._allow_code)
+            real_time = RealTime() if self.is_real_time else None
+            self.simulation = Simulation(scenario, self._allow_code, real_time=real_time)
             self._stages = self.simulation.stages()
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
@@ -108,7 +109,7 @@ class LiveSession:
 
     @property
     def scenario(self) -> Scenario:
-        """Of this branch, with everything that was done by hand."""
+        """Return the scenario of this branch, with all interventions made by hand."""
         return self.branch.scenario
 
     @property
@@ -135,8 +136,9 @@ class LiveSession:
     def play_ns(self, until_ns: int) -> None:
         """Play to this time, in nanoseconds."""
         self.require_sound()
-        self.violation = None
-        while self.violation is None and self.now_ns < until_ns and not self.is_over:
+        if not self.is_real_time:
+            self.violation = None
+        while (self.is_real_time or self.violation is None) and self.now_ns < until_ns and not self.is_over:
             self._advance(min(until_ns, _piece_end_ns(self.now_ns)))
             self._look()
             self.on_piece()
@@ -153,6 +155,7 @@ class LiveSession:
         """Go on likewise, for a limited time of the wall clock. False: it has not come to that yet."""
         if what not in STEPS:
             raise ScenarioError(f"step: got {what!r}, expected one of {', '.join(STEPS)}")
+        self.require_virtual_time("step")
         self.require_sound()
         until_s = time.monotonic() + most_s
         self.violation = None
@@ -205,6 +208,9 @@ class LiveSession:
         if found is None:
             return
         events = self.simulation.recording.events
+        if self.is_real_time:
+            self.violation = self.violation or found  # the first one; time cannot stand still
+            return
         if len(events) > found.row + 1 or self.now_ns > events.time_ns[found.row]:
             self._again_to_row(found)
         self.violation = found
@@ -234,7 +240,7 @@ class LiveSession:
         if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
             self._fork(self.now_ns)
         self._advance(at_ns)
-        self.violation = None
+        self.violation = self.violation if self.is_real_time else None
         self.branch = replace(self.branch, scenario=scenario)
         one = scenario.interventions[place]
         with self._attributing():
@@ -246,6 +252,7 @@ class LiveSession:
 
     def check(self, what: Mapping[str, Any], at_s: float) -> None:
         """Check that it can be done at that earlier time; ScenarioError gives the reason if not."""
+        self.require_virtual_time("do")
         back_ns = instant_ns("check", at_s)
         self._with(asked(what), untouched_ns(self._kept(back_ns), back_ns), is_back=True)
 
@@ -277,6 +284,7 @@ class LiveSession:
         """Stand at that earlier time, with what was done up to there. What was done later belongs to the branch that is
         left. `on_the_way(simulated_s, to_s)` is called now and then.
         """
+        self.require_virtual_time("rewind")
         to_ns = instant_ns("rewind", to_s)
         if to_ns > self.now_ns:
             raise ScenarioError(
@@ -293,6 +301,7 @@ class LiveSession:
 
     def switch(self, number: int) -> None:
         """Go on with another branch, where it was left."""
+        self.require_virtual_time("switch")
         self.reached_s(number)
         self._note_reached()
         self.branch = self.branches[number]
@@ -335,8 +344,9 @@ class LiveSession:
         """
         from mobilenet.notebook import runs
 
+        self.require_virtual_time("save")
         run = runs.run(self.scenario, out=out, allow_code=self._allow_code, replace=replace_it)
-        require_same(self, run.path)
+        require_same(self.simulation.recording.events.columns(), run.path)
         return run
 
     def close(self) -> None:
@@ -358,25 +368,14 @@ class LiveSession:
             self.error = str(error).splitlines()[0]
             raise
 
+    def require_virtual_time(self, command: str) -> None:
+        if self.is_real_time:
+            raise ScenarioError(f"{command}: a run in real time only goes on; the map of its record plays back")
+
     def require_sound(self) -> None:
         """ScenarioError once a program or a plug-in has failed, until time goes back."""
         if self.error:
             raise ScenarioError(f"the run ended with an error: {self.error}; go back before {self.now_s:.9g} s")
-
-
-def require_same(live: LiveSession, directory: Path) -> None:
-    """A run from the beginning has the session's events, as far as the session has gone."""
-    from mobilenet.rundir.reader import read_coded
-
-    own = live.simulation.recording.events.columns()
-    kept = read_coded(directory, "events")
-    count = len(own["time_ns"])
-    differing = [name for name, column in own.items() if list(kept[name][:count]) != column]
-    if differing:
-        raise ScenarioError(
-            f"{directory}: the events of the run differ from those of the session (column {differing[0]}), a bug;"
-            " please report it with the scenario in that directory"
-        )
 
 
 def live(

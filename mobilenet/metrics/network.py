@@ -107,7 +107,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "collision_ratio_addressed",
-        "share of receptions lost to collisions, of frames for that receiver",
+        "share of receptions by the addressee that were lost to collisions",
         lambda n: n.lost_to_others("addressed_pairs_"),
         symbol="addressed, lost to collisions",
         better="lower",

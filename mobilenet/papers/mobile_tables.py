@@ -1,4 +1,4 @@
-"""The tables that go with the printed figures: other definitions, lengths of runs, verdicts, courses over time.
+"""The tables that go with the printed figures: other definitions, lengths of runs, verdicts, values over time.
 
 Model     each row is worked out from the tables or the run directories of the studies (mobile_plan.py)
 Units     those of the metrics

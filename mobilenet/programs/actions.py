@@ -20,7 +20,7 @@ CAUSES = ("join", "cell", "recovery", "reinit")
 
 
 class Kind(NamedTuple):
-    """Of values of a key."""
+    """A kind of values that a key may have."""
 
     fits: Callable[[Any], bool]
     words: str

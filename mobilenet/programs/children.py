@@ -97,12 +97,12 @@ class Children:
         return self._how(self._status(child))
 
     def failure(self, child: Child) -> str | None:
-        """The same of a program that may end whenever it likes; None: it ended well, or only closed its output."""
+        """Return how a program that may end at any time failed; None: exit code 0, or it only closed its output."""
         answer = self._status(child)
         return self._how(answer) if answer["code"] else None
 
     def ended(self) -> list[Child]:
-        """Those that have ended by now. Nobody waits for that."""
+        """Return the programs that have ended by now, without waiting."""
         return [self._there[pid] for pid in self._ask({"do": "ended"})["pids"] if pid in self._there]
 
     def _status(self, child: Child) -> dict[str, Any]:

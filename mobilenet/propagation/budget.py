@@ -81,14 +81,14 @@ class LinkBudget:
         self.plain: list[int] | None = self._tables[0] if is_plain else None
 
     def loss_cdb(self, ax: float, ay: float, a_is_station: bool, bx: float, by: float, b_is_station: bool) -> int:
-        """Of one link."""
+        """Return the loss of one link."""
         return self.loss_up_to_cdb(ax, ay, a_is_station, bx, by, b_is_station, UNREACHABLE)
 
     def loss_up_to_cdb(
         self, ax: float, ay: float, a_is_station: bool, bx: float, by: float, b_is_station: bool, most_cdb: i64
     ) -> int:
-        """The same up to `most_cdb`; beyond, anything above it. Walls, which cost most of the time, are then looked at
-        only where the rest has left something.
+        """Return the loss exactly up to `most_cdb`, and beyond it any higher value. Walls, which take most of
+        the time, are then only examined where the other losses stay below it.
         """
         dx = ax - bx
         dy = ay - by

@@ -41,7 +41,7 @@ GEOGRAPHIC = frozenset((
 # fmt: on
 """Codes of EPSG in degrees, two and three dimensions: those in wide use."""
 PROJECTED = (range(2000, 4000), range(20_000, 33_000))
-"""Where EPSG keeps systems in metres (and feet), but for those above."""
+"""Codes of EPSG for systems in metres (and feet), except those above."""
 
 
 class _Constant(NamedTuple):

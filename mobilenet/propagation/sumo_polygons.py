@@ -1,8 +1,8 @@
 """Buildings from SUMO's polygons.
 
-Model     <additional><poly id="1" type="building" shape="5.1,4.0 9.5,4.0 9.5,8.3" .../></additional>; of them those
-          whose type is `building`, or begins with it as polyconvert's do (`building.house`). With geo="true" a shape is
-          in longitudes and latitudes. A third coordinate is passed over, as is all else in the file
+Model     <additional><poly id="1" type="building" shape="5.1,4.0 9.5,4.0 9.5,8.3" .../></additional>. Only
+          polygons of type `building` count, or of a type such as `building.house`, which polyconvert writes. With
+          geo="true" a shape is in longitudes and latitudes. A third coordinate is ignored, and so is all else
 Units     metres or degrees
 Errors    ScenarioError, `town.poly.xml:17:5: poly '1': ...`, see tracks/xml.py
 Source    Eclipse SUMO, Simulation/Shapes and data/xsd/additional_file.xsd

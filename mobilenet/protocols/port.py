@@ -304,7 +304,7 @@ class ChannelClient(Protocol):
 
 
 class Channels(Protocol):
-    """All channels of a node over one network. Nothing arrives anywhere within a call."""
+    """All channels of a node over one network. No message is delivered, at any node, before the call returns."""
 
     def listen(self, client: ChannelClient) -> None:
         """Set the receiver of the upcalls from now on."""

@@ -48,7 +48,7 @@ class Told(NamedTuple):
 
 
 class Applications:
-    """Of one run. `note`: adds an event; `now`: emulated time."""
+    """The applications of one run. `note` adds an event; `now` returns the emulated time."""
 
     def __init__(
         self,

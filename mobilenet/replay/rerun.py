@@ -42,7 +42,7 @@ def protocol_messages(
 
 
 def write_frames(directory: Path, folder: Path, progress: Progress | None = None, allow_code: bool = False) -> None:
-    """frames.parquet of a run that had not recorded its frames, into another folder."""
+    """Simulate a run again that did not record its frames, and write frames.parquet into another folder."""
     recording = _again(directory, "frames", progress, allow_code)
     assert recording.frames is not None
     write_table(folder / "frames.parquet", recording.frames.lists)

@@ -36,8 +36,8 @@ OWN_FILES = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in 
 
 
 def copy_name(named: str, taken: Iterable[str]) -> str:
-    """Where the copy of a file that a scenario names goes: to the same place if it lies in the scenario's folder, but
-    not over another copy, nor over a file of the run itself.
+    """Return the path, within the run, for a copy of a file named by the scenario: the same path if the file is in the
+    scenario's folder. The copy never replaces another copy or a file of the run itself.
     """
     name = os.path.normpath(named)
     if os.path.isabs(name) or name.split(os.sep)[0] == os.pardir:
@@ -98,7 +98,7 @@ def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
 
 
 def read_coded(directory: Path, table: str) -> Table:
-    """The same as whole columns."""
+    """Read a table of a run as whole columns."""
     return Table({}, read_table(directory, table).select(list(COLUMNS[table])))
 
 

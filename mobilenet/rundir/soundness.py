@@ -55,7 +55,7 @@ def fault(directory: Path) -> str | None:
 
 
 def derived_fault(directory: Path) -> str | None:
-    """The same of what follows from the record, as far as it is there. Raises RunError: not readable."""
+    """Return what is wrong with the derived files that are there. Raises RunError: not readable."""
     derived = {name: read_derived(directory, name) for name in DERIVED_FILES if (directory / name).exists()}
     if not all(isinstance(value, (*NUMBER, type(None))) for value in derived.get("metrics.json", {}).values()):
         name = next(n for n, value in derived["metrics.json"].items() if not isinstance(value, (*NUMBER, type(None))))

@@ -51,12 +51,12 @@ class Lines(Parameters):
     broadcast: Annotated[str, _expression("number")] = Field(
         default=r"broadcast (?P<number>[0-9]+)",
         max_length=LONGEST_PATTERN,
-        description="it broadcasts a message; number: what it calls it, a whole number",
+        description="a line that reports a broadcast; number: the program's number for it",
     )
     deliver: Annotated[str, _expression("sender", "number")] = Field(
         default=r"deliver (?P<sender>[0-9]+) (?P<number>[0-9]+)",
         max_length=LONGEST_PATTERN,
-        description="it delivers a message; sender: the number of the host that broadcast it",
+        description="a line that reports a delivery; sender: the number of the host that broadcast it",
     )
     first_number: int = Field(
         default=0, ge=0, le=1_000_000, description="the number that programs give to h0, also as {me}; h1 has the next"
@@ -78,7 +78,7 @@ class Datagrams(Parameters):
         description="127.1.0.0/16 to 127.254.0.0/16: host A reaches host B at A.B of it; A's own address is A.A",
     )
     flat: bool = Field(
-        default=False, description="all hosts reach host B at B.B; programs must send from their own address, too"
+        default=False, description="all hosts reach host B at B.B of network; programs must send from their own address"
     )
     port: int = Field(default=7000, ge=1024, le=65_535, description="of all these addresses: where programs send to")
     own_port: int | None = Field(

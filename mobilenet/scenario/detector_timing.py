@@ -1,9 +1,9 @@
-"""How long the tests of the failure detector take on a network: the least timeout, how many there will be, and whether
-it ever stops to err.
+"""How long the tests of the failure detector take on a network: the shortest sufficient timeout, the number of tests,
+and whether the detector ever stops making mistakes.
 
 Model     all processes begin a round together, none has crashed, and the links carry nothing else. On the abstract
           network an answer waits for its sender's own tests: they share a send server. So no shorter timeout
-          can do; with crashes or traffic it may take a longer one
+          is enough; with crashes or traffic, a longer one may be needed
 Units     time units; messages
 Errors    none
 Source    ours: docs/protocols/vcube.md

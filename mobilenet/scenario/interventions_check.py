@@ -42,6 +42,8 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
             yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, which have no interval to change"
         if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):
             yield f"{path}.do", "with datagrams, every host has its address from the beginning, so none can be added"
+        if one.do == "broadcast" and isinstance(scenario.protocol, Datagrams):
+            yield f"{path}.do", "with datagrams, only the programs broadcast"
         if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
             yield f"{path}.do", "programs learn the number of hosts at their start, so none can be added"
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:

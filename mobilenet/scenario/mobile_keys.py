@@ -43,7 +43,7 @@ class StationsParameters(Parameters):
 class RecordParameters(Parameters):
     """What is recorded besides events and samples."""
 
-    frames: bool = Field(default=False, description="one row for each frame and hearing node")
+    frames: bool = Field(default=False, description="one row for each frame and node within its reach")
     messages: bool = Field(default=False, description="one row for each protocol message and receiver")
     programs: bool = Field(default=False, description="one row for each line to or from programs")
     positions_interval_s: float | None = Field(
@@ -65,11 +65,15 @@ class LimitsParameters(Parameters):
 class MobileKeys(ScenarioFile):
     """Every key of a scenario of hosts and stations."""
 
-    name: Name | None = Field(default=None, description="for readers, as on the map; null: that of the run directory")
+    name: Name | None = Field(
+        default=None, description="shown to readers, as on the map; null: that of the run directory"
+    )
     description: str | None = Field(default=None, max_length=10_000, description="for readers")
-    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="all that is random in a run derives from it")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="everything random in a run derives from it")
     duration_s: float = Field(gt=0, le=1e6, description="how long hosts walk and broadcast")
-    warmup_s: float = Field(default=0.0, ge=0, description="the beginning that metrics leave out; less than duration_s")
+    warmup_s: float = Field(
+        default=0.0, ge=0, description="the initial part that metrics leave out; less than duration_s"
+    )
     drain_s: float = Field(default=60.0, ge=0, le=1e6, description="how long at most messages may arrive after that")
     origin: Origin | None = Field(
         default=None,

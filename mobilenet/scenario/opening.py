@@ -81,7 +81,7 @@ def _time(events: int) -> str:
 
 
 def effort_of_drain(scenario: AnyScenario, drain_s: float) -> str | None:
-    """What a drain of this length adds, if it may take minutes, and longer than the run itself."""
+    """Return in words the work that such a drain adds, if it may take minutes and longer than the run itself."""
     if not isinstance(scenario, Scenario) or scenario.protocol.name == "datagrams":
         return None
     events = drain_events(scenario, drain_s)

@@ -271,7 +271,7 @@ def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, floa
 
 
 def _rows(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
-    """Of tables that the scenario asks for, for each frame."""
+    """Return how many rows a frame has in the tables that the scenario asks for."""
     return _in_range(scenario, hosts, sites) * (scenario.record.frames + scenario.record.messages)
 
 

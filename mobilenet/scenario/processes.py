@@ -110,7 +110,7 @@ class OwnBroadcast(ClassInFile):
         default=None, description="whether processes may crash; null: what the class declares"
     )
     tolerates_mistakes: bool | None = Field(
-        default=None, description="whether the swarm may have processes suspected by mistake; null: as in the class"
+        default=None, description="whether the swarm may inject false suspicions; null: as in the class"
     )
     may_hold: str | None = Field(
         default=None, max_length=200, description="the buffer that need not drain; null: what the class declares"
@@ -167,7 +167,7 @@ class ProcessScenario(ScenarioFile):
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
     description: str | None = Field(default=None, max_length=10_000, description="for readers")
-    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="all that is random in a run derives from it")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="everything random in a run derives from it")
     processes: int = Field(ge=2, le=100_000, description="how many, called p0, p1 and so on")
     duration: Annotated[float, Documented(unit="t.u.")] = Field(
         default=100_000.0, gt=0, le=1e7, description="the run ends when all is done, at the latest then"

@@ -29,7 +29,7 @@ from mobilenet.world.received_power import PowerAttachment, PowerCoverage
 
 
 class RadioWorld:
-    """Of one scenario. `budget`, `serving`: with sinr."""
+    """The radio of one scenario. `budget` and `serving` exist only with sinr."""
 
     def __init__(self, scenario: Scenario, sites: NDArray[np.float64]) -> None:
         wireless, rule, seed = scenario.wireless, scenario.hosts.attachment, scenario.seed

@@ -111,7 +111,7 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             said = " ".join(str(part) for part in (error.context, error.problem) if part)
             raise ScenarioError(f"{self._where(mark)}: not YAML: {' '.join(said.split())}") from None
-        except (YAMLError, ValueError, UnicodeError) as error:  # characters that no text has
+        except (YAMLError, ValueError, UnicodeError) as error:  # control characters, or bytes that are not UTF-8
             position = getattr(error, "position", None)
             line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
             raise ScenarioError(

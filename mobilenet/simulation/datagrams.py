@@ -46,7 +46,9 @@ def applications_of(
     if real_time is None:
         raise ScenarioError("protocol.name: datagrams are for programs that run in real time; use mobilenet serve")
     if hosts > MOST_HOSTS:
-        raise ScenarioError(f"hosts: {hosts} of them, expected at most {MOST_HOSTS}: an octet of an address for each")
+        raise ScenarioError(
+            f"hosts: got {hosts}, expected at most {MOST_HOSTS}, because a host's number is one octet of an address"
+        )
     told = Told(
         protocol.command, protocol.port, protocol.own_port, protocol.logs, Expressions(protocol.lines, hosts),
         scenario.folder.resolve(),

@@ -21,7 +21,7 @@ Ends = tuple[int, int]  # of a link: two stations, the lower number first
 
 
 class Infrastructure:
-    """Of one run."""
+    """The infrastructure of one run."""
 
     def __init__(
         self, kernel: Kernel, events: EventLog, wires: WiredNetwork, medium: Medium, stations: Sequence[Node]

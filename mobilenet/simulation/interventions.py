@@ -35,7 +35,7 @@ LAST = 2  # of simpy's priorities, after NORMAL
 
 
 class Interventions:
-    """Of one run. `add_host`: makes a further host at this place."""
+    """Carry out the interventions of one run. `add_host` creates a host at the given place."""
 
     def __init__(
         self,

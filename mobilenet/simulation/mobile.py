@@ -216,8 +216,6 @@ class Simulation:
         event (observer.py).
         """
         try:
-            if self._applications is not None:
-                self._applications.open()
             with no_collections():
                 for until_ns in self.stages(observers):
                     self._run_until(until_ns, progress)
@@ -232,6 +230,8 @@ class Simulation:
         other. Before it asks for the next, the caller plays up to the last, with `play` and `step`.
         """
         self._watch = Watch(self.recording.events, (Totals(self._counters, self.medium, self.wires), *observers))
+        if self._applications is not None:
+            self._applications.open()
         self._begin()
         yield self._stage(self.duration_ns)
         self._counters.sample_totals(self.medium, self.wires)
@@ -246,7 +246,7 @@ class Simulation:
         until_ns = min(until_ns, self._until_ns)
         self.kernel.run_until(self.kernel.now)  # after a step there may be more at this time
         while self.kernel.now < until_ns:
-            self.kernel.run_until(min(self._watch.look(self.kernel.now), until_ns))
+            self._go_on(min(self._watch.look(self.kernel.now), until_ns))
 
     def step(self) -> bool:
         """Go on by one entry of the calendar; False: there is none left in the present stage, which is played."""
@@ -346,7 +346,7 @@ class Simulation:
         return until_ns
 
     def _sample_positions(self) -> None:
-        """Of stations once, of hosts again and again until they stop."""
+        """Sample the positions of stations once, and of hosts repeatedly until they stop."""
         now, interval_s = self.kernel.now, self.scenario.record.positions_interval_s
         if now == 0:
             for station in self.stations:
@@ -362,13 +362,15 @@ class Simulation:
 
     def _run_until(self, end_ns: int, progress: Progress | None) -> None:
         while self.kernel.now < end_ns:
-            until_ns = min(self._watch.look(self.kernel.now), end_ns)
-            if self._applications is None:
-                self.kernel.run_until(until_ns)
-            else:
-                self._keep_pace(self._applications.pace, until_ns)
+            self._go_on(min(self._watch.look(self.kernel.now), end_ns))
             if progress is not None:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
+
+    def _go_on(self, until_ns: int) -> None:
+        if self._applications is None:
+            self.kernel.run_until(until_ns)
+        else:
+            self._keep_pace(self._applications.pace, until_ns)
 
     def _keep_pace(self, pace: Pace, until_ns: int) -> None:
         """Run in step with the wall clock: no event before its time."""

@@ -171,7 +171,7 @@ class Movement:
         return dx / far_m * speed, dy / far_m * speed, max(1, round(far_m / speed))
 
     def positions(self, hosts: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Of these or all hosts now, float64 (n, 2); absent ones are far away."""
+        """Return where these or all hosts are now, float64 (n, 2); absent hosts are far away."""
         return self._places[hosts] + self._velocities[hosts] * (self._kernel.now - self._since[hosts])
 
     def look(self, host: int) -> None:

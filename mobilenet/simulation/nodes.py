@@ -185,7 +185,7 @@ class Node:
 
     @property
     def buffer_names(self) -> tuple[str, ...]:
-        """Of `buffers`; empty before the first was sampled."""
+        """Return the names of `buffers`; empty before the first sample."""
         return self._buffer_names
 
     # --- measuring
@@ -217,7 +217,7 @@ class Node:
             self._samples.add(self._calendar.now, self.name, name, size)
 
     def halt(self) -> None:
-        """Nothing of it happens any more: no timer, no connection, nothing from the radio's queue."""
+        """Stop all activity of the node: timers, connections, and frames in the radio's queue."""
         if (on_end := getattr(self.protocol, "on_end", None)) is not None:
             on_end()
         for timer in self._timers:
@@ -229,7 +229,7 @@ class Node:
 
 
 class NodeTimer(Timer):
-    """After its action buffers may have changed."""
+    """A timer whose action may change buffers: they are sampled after it."""
 
     __slots__ = ("_node",)
 

@@ -51,7 +51,7 @@ def _is_there(word: str) -> bool:
 
 
 def _needed(store: Store, number: int) -> Iterator[str]:
-    """Of one configuration: first words of commands, and absolute paths behind them."""
+    """Yield what one configuration needs: the programs of its commands, and absolute paths among the arguments."""
     scenario = configured_scenario(store.path, number)
     protocol = scenario.protocol
     if isinstance(protocol, OwnProgram):

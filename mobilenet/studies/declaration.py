@@ -67,7 +67,7 @@ class Span(Parameters):
 
 
 class Until(Parameters):
-    """When there are replications enough."""
+    """A rule for when a configuration has enough replications."""
 
     metric: str = Field(
         min_length=1,
@@ -81,7 +81,7 @@ class Until(Parameters):
 class Replications(Parameters):
     """How often each configuration is run."""
 
-    min: int = Field(default=10, ge=2, le=100_000, description="of every configuration, at least")
+    min: int = Field(default=10, ge=2, le=100_000, description="minimum number for each configuration")
     max: int | None = Field(
         default=None,
         ge=2,

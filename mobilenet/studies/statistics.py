@@ -28,7 +28,7 @@ POWER = 0.8  # with which the number of replications still needed is to find the
 
 
 class Interval(NamedTuple):
-    """A mean and where it lies."""
+    """A mean and its confidence interval."""
 
     n: int
     mean: float

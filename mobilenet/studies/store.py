@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError, read_manifest, require_files
 from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.rundir.soundness import derived_fault
@@ -147,7 +148,13 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     store = Store(path, study, found)
     try:
         for configuration in found:
-            write_configuration(path, _scenario(study, configuration), configuration.number, allow_code, say)
+            try:
+                write_configuration(path, _scenario(study, configuration), configuration.number, allow_code, say)
+            except StudyError:
+                raise
+            except ScenarioError as error:  # of a plug-in, whose code is needed to know it
+                what = f"{str(error).splitlines()[0]} (with {configuration.label})"
+                raise study.problem(("factors",) if study.factors else ("scenario",), what) from None
         for folder in (store.runs, store.measured, store.failed, path / "starting"):
             folder.mkdir(exist_ok=True)
         write_text(path / KEPT_FACTORS, study.kept_factors())

@@ -57,7 +57,7 @@ Rows = list[dict[str, Any]]
 
 
 class Aggregated(NamedTuple):
-    """Of one configuration."""
+    """The aggregated values of one configuration."""
 
     results: pa.Table  # aggregation.RESULT
     runs: pa.Table  # RUN_COLUMNS, by replication

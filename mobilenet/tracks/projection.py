@@ -41,8 +41,8 @@ class _Frame(NamedTuple):
 
 
 def to_plane(lon: ArrayLike, lat: ArrayLike, origin: Origin) -> tuple[Floats, Floats]:
-    """x and y of places on Earth, in whole micrometres: sines differ in their last bits from machine to machine,
-    runs must not.
+    """Return x and y of places on Earth, rounded to whole micrometres: the last bits of a sine differ from machine to
+    machine, and runs must not.
     """
     frame = _frame(origin)
     east, north, _ = frame.axes @ (_geocentric(lon, lat) - frame.place[:, None])

@@ -143,7 +143,7 @@ class Recorded:
         return ScenarioError(f"{self.file}:{self.line[row]}:{column}: {name}: {what}")
 
     def refuse(self, *checks: Check) -> None:
-        """Of all wrong rows the one that comes first in the file."""
+        """Raise an error for the wrong row that comes first in the file."""
         found = [(int(self.line[row]), int(self.column[row]), place, row) for place,
             (wrong, _, _) in enumerate(checks)
                  for row in self._first_in_file(wrong)]  # fmt: skip

@@ -1,10 +1,10 @@
 """Check that the manifest has what follows from the scenario, and derive what else follows from it.
 
-Model     nothing is believed that can be derived: what a run promises, how long it was to last and who takes part
-          follow from scenario.yaml, and the manifest must repeat them. To judge by other promises, one would have to
-          have run another scenario. What the manifest repeats for readers (places, names, sizes) must be right where
-          it is there. Only the bounds on time may differ, which another version may have derived in another way:
-          today's replace them
+Model     whatever can be derived is not taken from the manifest: a run's promises, its planned length and its nodes
+          follow from scenario.yaml, and the manifest must repeat them. To be judged by other promises, a run needs
+          another scenario. What the manifest repeats for readers (places, names, sizes) must be right where it is
+          present. Only the bounds on time may differ, since another version may have derived them in another way.
+          They are replaced by those derived now
 Errors    RunError, one line
 Source    ours: docs/verdicts-and-metrics.md, docs/validation/trust.md
 """
@@ -202,7 +202,7 @@ def _at(manifest: dict[str, Any], path: str) -> Any:
 
 
 def _first_difference(name: str, found: Any, value: Any) -> tuple[str, Any, Any]:
-    """Of two long values only the first place where they differ."""
+    """Return the first place where two long values differ, and both values there."""
     if isinstance(found, dict) and isinstance(value, dict):
         key = next(key for key in (*value, *found) if found.get(key) != value.get(key))
         return f"{name}.{key}", found.get(key), value.get(key)

@@ -42,7 +42,7 @@ class Drag(_AtATime):
 
 
 class Loss(_AtATime):
-    """Another random loss from now on."""
+    """Change the probability of random loss from now on."""
 
     do: Literal["loss"] = Field(description="what happens")
     loss: float = Field(ge=0, le=1, description="as wireless.loss")

@@ -8,7 +8,7 @@
 // station until the station has it. A station keeps all messages of each sender in their order, tells new ones to its
 // cell and to the other stations, and tells a host what that host reports as missing. A host delivers a message of a
 // sender only after all before it. With --bug, a planted mistake, a station takes a message that it has already for one
-// more message of its sender, so it tells its hosts of messages that nobody has broadcast.
+// more message of its sender, so it passes on messages to its hosts that no host has broadcast.
 //
 // The emulator's lines are compact JSON, their keys in a fixed order, and what we read of them are whole numbers. So
 // it is enough to find a key, and to read the numbers behind it.

@@ -29,7 +29,7 @@ class Values:
         self._definitions = schemas()["scenario.schema.json"]["$defs"]
 
     def group(self, name: str, leave_out: frozenset[str] = frozenset()) -> dict[str, Any]:
-        """Of a group of keys by the name of its class; `leave_out`: keys that somebody else draws."""
+        """Draw values for the keys of the class with this name; `leave_out`: keys that are drawn elsewhere."""
         found = {}
         definition = self._definitions[name]
         required = definition.get("required", ())
@@ -80,7 +80,7 @@ class Values:
         return round(found) if schema["type"] == "integer" else found
 
     def _between(self, least: float, most: float, default: Any) -> float:
-        """Of numbers that may be negative: uniform instead of log-uniform."""
+        """Draw a number from a range that may be negative: uniformly, not log-uniformly."""
         how = self.random.choices(("least", "greatest", "default", "between"), (1, 1, 2, 6))[0]
         if how == "least":
             return least

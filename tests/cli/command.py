@@ -62,7 +62,7 @@ def mobilenet(*words: str | bytes | Path, place: Path) -> subprocess.CompletedPr
 
 
 def _with_signals() -> None:
-    """Whoever runs the tests in the background, or under nohup, has signals ignored."""
+    """Restore signals, which are ignored if the tests run in the background or under nohup."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -44,7 +44,7 @@ def damages(run: Path) -> Iterator[Damage]:
 
 
 def document_damages(run: Path, name: str) -> Iterator[Damage]:
-    """Of a document: each key with two values that are wrong, or gone."""
+    """Yield the damages of a document: each key missing, or with one of two wrong values."""
     document = json.loads((run / name).read_text())
     paths: list[tuple[str, ...]] = [(key,) for key in document]
     paths += [(key, *list(inside)[:1]) for key, inside in document.items() if isinstance(inside, dict) and inside]
@@ -66,7 +66,7 @@ BYTES: dict[str, Callable[[bytes], bytes]] = {
 
 
 def changed(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
-    """Of a file: other bytes."""
+    """Return a damage that changes the bytes of a file."""
     return lambda run: (run / name).write_bytes(change((run / name).read_bytes())) and None
 
 

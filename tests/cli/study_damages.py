@@ -87,7 +87,7 @@ def _made_file(folder: str) -> Callable[[Path], None]:
 
 
 def _lines(study: Path, name: str) -> Iterator[Damage]:
-    """Of YAML: each line gone, or with another value."""
+    """Yield the damages of a YAML file: each line missing, or with another value."""
     lines = (study / name).read_text().splitlines(keepends=True)
     for number, line in enumerate(lines):
         key = line.partition(":")[0]

@@ -1,4 +1,4 @@
-"""What `check` says of a scenario before it runs, and what is said to whoever takes a study for a scenario."""
+"""What `check` reports about a scenario before it runs, and the error if the file is a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands behave towards whoever calls them: quiet when asked, whole or nothing, and at home with odd files."""
+"""How commands treat their caller: they are quiet when asked, write all or nothing, and cope with odd files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that nobody sees whole: for people they are spelled out, and a shell gets them back."""
+"""Names with invisible characters: messages spell them out, and a shell restores them."""
 
 from __future__ import annotations
 

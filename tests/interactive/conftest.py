@@ -1,4 +1,4 @@
-"""A `mobilenet live` in a process of its own, and somebody who talks to it."""
+"""A `mobilenet live` in its own process, and a client that talks to it."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def intervention(draw: random.Random, live: LiveSession) -> dict[str, Any]:
 
 
 def played(seed: int, scenario: str) -> LiveSession:
-    """Some three dozen things that somebody does, and then to the end."""
+    """Make some three dozen random interventions, then play to the end."""
     draw = random.Random(seed)
     lasts_s = SCENARIOS[scenario]
     live = mobilenet.live(ROOT / scenario, seed, {"duration_s": lasts_s, "warmup_s": 1}, allow_code=True)

@@ -96,7 +96,7 @@ def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
         (0, "h3", "join", "s1", None),
         (1, "h3", "handoff_end", "s0", None),
         (2, "h1", "leave", None, None),
-        (3, "h2", "broadcast", None, "h2:1"),  # before it: not looked at
+        (3, "h2", "broadcast", None, "h2:1"),  # before the intervention: not counted
         (4, "h0", "crash", None, None),
         (5, "h2", "broadcast", None, "h2:2"),
         (6, "h0", "handoff_end", "s1", None),  # its cell is the one that it had

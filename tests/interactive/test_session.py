@@ -1,4 +1,4 @@
-"""A live session is a run: whatever somebody does to it, its scenario gives the same again."""
+"""A live session is a run: whatever the interventions, its scenario gives the same run again."""
 
 from __future__ import annotations
 
@@ -166,11 +166,9 @@ def test_nothing_can_be_done_when_the_active_part_is_over(live: LiveSession) -> 
     live.do("crash", host="h1")
 
 
-def test_scenarios_of_processes_and_of_udp_programs_are_refused() -> None:
+def test_scenarios_of_processes_are_refused() -> None:
     with pytest.raises(ScenarioError, match="only runs of hosts and stations can be live"):
         mobilenet.live(ROOT / "vcube" / "causal.yaml")
-    with pytest.raises(ScenarioError, match="use mobilenet serve"):
-        mobilenet.live(ROOT / "programs" / "udp.yaml", allow_code=True)
 
 
 def test_code_of_a_scenario_runs_only_where_it_is_allowed() -> None:

@@ -1,4 +1,4 @@
-"""The live page in a real browser: what somebody clicks happens, and is a run that happens again."""
+"""The live page in a real browser: each click takes effect, and the run can be repeated."""
 
 from __future__ import annotations
 

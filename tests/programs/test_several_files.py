@@ -77,11 +77,14 @@ def test_a_study_of_them_repeats_from_elsewhere(samples: Path, tmp_path: Path, m
     [
         ("[nothing]", "protocol.files.0: 'nothing' matches no file next to the scenario"),
         ("[lib, ../x]", "protocol.files.1: expected a path from the scenario's folder to a file or folder inside"),
+        ("[lib, events.parquet]", "protocol.files.1: 'events.parquet' has the name of a file of a run directory"),
+        ("['*']", "protocol.files.0: 'events.parquet' has the name of a file of a run directory"),
         ("[/etc]", "protocol.files.0: expected a path from the scenario's folder to a file or folder inside"),
     ],
 )
 def test_what_cannot_be_copied_is_one_line(files: str, complaint: str, samples: Path, tmp_path: Path) -> None:
     scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    (tmp_path / "own" / "events.parquet").write_text("")
     with pytest.raises(ScenarioError) as caught:
         mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
     assert complaint in str(caught.value) and "\n" not in str(caught.value)

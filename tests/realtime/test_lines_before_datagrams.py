@@ -1,4 +1,4 @@
-"""Who writes a line and then sends: the line is in the record first, whenever the emulator looks."""
+"""If a program writes a line and then sends, the line comes first in the record, whenever the emulator looks."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Code that a scenario brings along runs only where somebody allowed it, from whatever side it is reached."""
+"""Code that comes with a scenario runs only where the user allowed it, by whichever command or call it is reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's metric that fails costs nobody the run: it has no value, and the run says which, where and why."""
+"""A custom metric that fails does not spoil the run: it has no value, and the run reports which, where and why."""
 
 from __future__ import annotations
 

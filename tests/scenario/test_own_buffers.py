@@ -147,7 +147,7 @@ def test_they_are_sampled_to_the_end(run: mobilenet.Run) -> None:
     fewer = {name: [column[row] for row in kept] for name, column in samples.items()}
     positions = read_columns(run.path, "positions")
     found = verify(read_events(run.path), fewer, positions, counters, read_manifest(run.path))
-    assert "none of known at s1" in found["record"].explanation
+    assert "no sample of known at s1" in found["record"].explanation
 
 
 def test_the_manifest_says_what_the_scenario_says(run: mobilenet.Run, tmp_path: Path) -> None:

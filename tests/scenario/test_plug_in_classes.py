@@ -63,7 +63,7 @@ def test_buffers_that_a_broadcast_names_are_asked_for(tmp_path: Path) -> None:
     counters["rows"]["samples"] = 0
     positions = read_columns(run.path, "positions")
     verdicts = verify(read_events(run.path), nothing, positions, counters, read_manifest(run.path))
-    assert "none of pending at p0" in verdicts["record"].explanation
+    assert "no sample of pending at p0" in verdicts["record"].explanation
 
 
 def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> None:

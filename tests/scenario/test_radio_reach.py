@@ -1,4 +1,4 @@
-"""A radio that reaches nobody, or farther than anything is computed: the key at fault is named, with what is right."""
+"""A radio that reaches no node, or farther than the model computes: the error has the key at fault, and a fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The radio of a run in one line: each setting that decides shows, where it is shown."""
+"""A run's radio in one line: every setting that affects reception appears wherever that line is shown."""
 
 from __future__ import annotations
 

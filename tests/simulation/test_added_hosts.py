@@ -1,4 +1,4 @@
-"""Hosts that somebody adds by hand: they join, walk and broadcast like the others, and the record is held to it."""
+"""Hosts that a user adds by hand join, walk and broadcast like the others, and the verifier checks this."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_buffers_over_time(finished: Result) -> None:
 
 
 def _area(steps: np.ndarray, begin: float, end: float) -> float:
-    """Of one node's step function, interval by interval."""
+    """Return the area under one node's step function, interval by interval."""
     total, level, since = 0.0, 0.0, 0.0
     for time, value in [*steps, (np.inf, 0.0)]:
         total += level * max(0.0, min(time, end) - max(since, begin))

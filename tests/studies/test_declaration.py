@@ -191,3 +191,13 @@ def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None
         configurations(study(tmp_path, text))
     with pytest.raises(ScenarioError, match=r"level mine: protocol.promise: unknown key, did you mean 'promises'\?"):
         configurations(study(tmp_path, text.replace("class:", "promise: fifo, class:")))
+
+
+def test_an_error_in_the_code_of_a_level_names_the_level(tmp_path: Path) -> None:
+    """It shows only when the code is loaded."""
+    (tmp_path / "own.py").write_text("")
+    (tmp_path / "first.yaml").write_text(FIRST.read_text())
+    text = "scenario: first.yaml\nfactors:\n  protocol:\n    - {name: mobile_causal}\n"
+    text += '    - {label: mine, class: "own.py:Nope"}\n'
+    with pytest.raises(ScenarioError, match=r"yaml:2: factors: protocol\.class: own\.py has no Nope \(with mine\)$"):
+        create(study(tmp_path, text), tmp_path / "out", allow_code=True)

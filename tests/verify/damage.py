@@ -207,7 +207,7 @@ class Edits:
         self.all: dict[tuple[str, str], tuple[Any, Damage]] = {}
 
     def __call__(self, caught_by: Any, names: str) -> Callable[[Damage], Damage]:
-        """Of the runs with these names, with blanks between.
+        """Register a damage of the runs with these names, separated by blanks.
 
         `caught_by`: the property that has to be violated, or words of its explanation, or both.
         """
@@ -222,7 +222,7 @@ class Edits:
         self.all |= {(how, name): (caught_by, damage) for name in names.split()}
 
     def require_caught(self, how: str, name: str, runs: Runs, folder: Path) -> None:
-        """By its property, in a few lines."""
+        """Require that the damaged run violates the property that should catch it, explained in a few lines."""
         check, damage = self.all[how, name]
         verdicts = verdicts_after(runs[name], folder / "edited", damage)
         assert verdicts[check].answer == "violated", {

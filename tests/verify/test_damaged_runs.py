@@ -537,7 +537,7 @@ def action(**values: Any) -> Damage:
 
 
 def cell(table: str, column: str, value: Any) -> Damage:
-    """Of the last row."""
+    """Change the value of a column in the last row."""
 
     def change(copy: Copy) -> None:
         {"events": copy.events, "positions": copy.positions, **copy.optional}[table][column][-1] = value

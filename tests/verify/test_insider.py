@@ -455,7 +455,7 @@ def without(copy: Copy, message: str) -> None:
 
 
 def refused(copy: Copy, broadcasts: list[int], cause: str = "not a member") -> None:
-    """The hosts refuse them, and nobody delivers them."""
+    """The hosts refuse these broadcasts, and no host delivers them."""
     for row in reversed(broadcasts):
         message = copy.events.message[row]
         change(copy, row, event="refused", message=None, detail=json.dumps({"cause": cause}))
@@ -743,7 +743,7 @@ def a_host_is_given_up_twice(copy: Copy) -> None:
 
 @edit("gaps", "silent")
 def a_host_that_is_said_to_have_been_forgotten(copy: Copy) -> None:
-    """Whoever wants that excuse has to tell of a host that joins anew, and stations never forget here."""
+    """That excuse needs a host that joins again, and stations never forget hosts here."""
     gap = copy.first("gap")
     host = copy.events.node[gap]
     begun = [row for row in copy.rows("handoff_start", host) if row < gap][-1]
@@ -1289,7 +1289,7 @@ def down_for_long_and_never_given_up(copy: Copy) -> None:
 
 
 def causes(copy: Copy) -> dict[str, set[str]]:
-    """Of each message those that its sender had broadcast or delivered before."""
+    """Map each message to those that its sender had broadcast or delivered before."""
     known: dict[str, set[str]] = {}
     found: dict[str, set[str]] = {}
     for event, node, message in copy.events.each("event", "node", "message"):

@@ -61,7 +61,7 @@ edits = Edits()
 
 
 def edit(caught_by: str, words: str, names: str) -> Callable[[Damage], Damage]:
-    """Of the runs with these names; the explanation has to contain `words`."""
+    """Register an edit of the runs with these names; the explanation of the verdict must contain `words`."""
     return edits((caught_by, words), names)
 
 
@@ -415,7 +415,7 @@ def a_buffer_of_another_name(copy: Copy) -> None:
     copy.samples.quantity = ["zeal"] * len(copy.samples.quantity)
 
 
-@edit("record", "there is none of unacknowledged", "reliable mistaken")
+@edit("record", "no sample of unacknowledged", "reliable mistaken")
 def a_buffer_is_left_out(copy: Copy) -> None:
     copy.samples.remove(copy.samples.where(quantity="unacknowledged"))
 

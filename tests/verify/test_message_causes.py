@@ -112,7 +112,7 @@ def a_message_never_crossed_the_wire(copy: Copy) -> None:
 
 @edit("record", "lonely")
 def a_message_crosses_a_wire_twice(copy: Copy) -> None:
-    """Instead of one that nobody in the cell beyond needs."""
+    """It replaces a message that no host in the next cell needs."""
     table, rows = copy.messages, of_kind(copy, "App", medium="wired")
     radioed = {table.at(row, "sender", "message") for row in of_kind(copy, "AppSh")}
     row = next(row for row in rows[1:] if table.at(row, "receiver", "message") not in radioed)

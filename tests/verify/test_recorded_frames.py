@@ -234,7 +234,7 @@ def a_row_out_of_its_order(copy: Copy) -> None:
 
 @edit("conservation", "tcp")
 def frames_moved_in_time(copy: Copy) -> None:
-    """All but the first second a second later, where there is room."""
+    """Move frames a second later, except those near the end, where there is no room."""
     end_ns = max(copy.frames.end_ns)
     last = next(row for row, end in enumerate(copy.frames.end_ns) if end > end_ns - 2_000_000_000)
     for name in ("start_ns", "end_ns"):
@@ -337,7 +337,7 @@ def a_collision_with_nothing(copy: Copy) -> None:
 
 @edit("conservation", "disk power")
 def totals_of_another_second(copy: Copy) -> None:
-    """Of two samples of one total the earlier one gets what the later one has."""
+    """Give the earlier of two samples of one total the value of the later one."""
     rows = [row for row, quantity in enumerate(copy.samples.quantity) if quantity == "pairs_received"]
     copy.samples.value[rows[4]] = copy.samples.value[rows[5]]
 

@@ -1,4 +1,4 @@
-"""Whoever screens columns and whoever examines event by event say the same, in the same words."""
+"""Screening whole columns and examining event by event find the same problem, in the same words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who judges safety while a run goes on says what the judges say of the whole, and at which event."""
+"""Judging safety during a run gives the verdict of the judges of whole runs, and the event that violates it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROMISES = {"broadcast": "causal", "gap_after_s": None, "heard_every_s": 0.0, "d
 
 
 def told_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[str, Any]) -> list[Found]:
-    """All that is found when the record grows by a few events at a time."""
+    """Return all that the judge finds if the record grows by a few events at a time."""
     growing: dict[str, list[Any]] = {name: [] for name in events}
     judge = SafetyJudge(lambda: growing, promises, None, sorted({node for node in events["node"] if node[:1] == "h"}))
     found: list[Found] = []

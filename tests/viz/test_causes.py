@@ -43,7 +43,7 @@ NAMES = {
 
 
 def texts(path: Path) -> list[str]:
-    """What a file may write for people: its texts, without docstrings and comments."""
+    """Return the strings of a file that readers may see: no docstrings and no comments."""
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".js":
         source = re.sub(r"(?m)^\s*//.*$|\s//\s.*$", "", source)

@@ -1,4 +1,4 @@
-"""Whoever opens a run to draw it needs no simulator."""
+"""Opening a run to draw it does not import the simulator."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Record:
 
     @property
     def delays_s(self) -> NDArray[np.float64]:
-        """Of messages broadcast within the window."""
+        """Return the delays of messages broadcast within the window."""
         if self.of_processes:  # of others: a process delivers its own message at once
             sources = self.events.message.str.rpartition(":", expand=False).str[0]
             own = (self.events.event == "deliver") & (sources == self.events.node)

@@ -234,8 +234,8 @@ def _steps(tables: StudyTables, table: pd.DataFrame, is_whole: bool, look: Look)
 
 
 def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: float | None) -> None:
-    """One configuration, up to the delay `most`; None: only percentiles are known. Later messages of an unstable one
-    take longer: it has no distribution, and only a name.
+    """Draw one configuration, up to the delay `most`; None: only percentiles are known. An unstable configuration gets
+    only a name: its delays grow from message to message, so they have no distribution.
     """
     colour = COLOURS[number % len(COLOURS)]
     if own.empty:

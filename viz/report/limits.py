@@ -34,7 +34,7 @@ PROCESSES = (
         " constant or drawn delay, nothing is lost but what crashes take away."
     ),
     "Computing takes no time beyond the delays of the scenario.",
-    "The detector's tests are real messages and are counted apart.",
+    "The detector's tests are real messages and are counted separately.",
 )
 ONE_RUN = (
     "One run is one world: n = 1, no inference. Whether a difference is more than chance takes a study (mobilenet"

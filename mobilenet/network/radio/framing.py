@@ -22,7 +22,7 @@ LLC_MAC_FCS_BYTES = 8 + 24 + 4
 
 
 class Framing:
-    """Of one network. Messages have few different sizes, so each is worked out once."""
+    """The framing of one network. Messages have few different sizes, so each is computed once."""
 
     def __init__(self, wireless: WirelessParameters) -> None:
         self._wireless = wireless
@@ -42,7 +42,7 @@ class Framing:
         return known
 
     def acknowledged_datagram(self, size_bytes: int) -> tuple[int, int]:
-        """The same of a frame that the MAC acknowledges."""
+        """Return size and airtime of a frame that the MAC acknowledges."""
         return self.segment(size_bytes + UDP_BYTES)
 
     def segment(self, size_bytes: int) -> tuple[int, int]:

@@ -25,7 +25,7 @@ FARTHEST_NS: Final = 10_100  # light over 3 km, and a little more
 
 
 class Interference:
-    """Of one medium."""
+    """The interference on one medium."""
 
     def __init__(self, reception: Reception, budget: LinkBudget, fading: Fading | None, seed: int) -> None:
         self._rules = reception

@@ -92,7 +92,7 @@ class WirelessParameters(Parameters):
     queue_frames: int = Field(
         default=100, ge=1, le=1_000_000, description="queue of a node; further frames are dropped"
     )
-    retry_limit: int = Field(default=7, ge=1, le=255, description="dcf: attempts to send a unicast frame")
+    retry_limit: int = Field(default=7, ge=1, le=255, description="dcf: maximum number of attempts for a unicast frame")
     bitrate_mbps: float = Field(
         default=12.0, ge=0.01, le=10_000, description="acking: rate of all frames (inferred for the paper)"
     )
@@ -114,7 +114,9 @@ class WirelessParameters(Parameters):
     )
     station_tx_dbm: float | None = Field(default=None, ge=-50, le=40, description="sinr: stations; null: tx_dbm")
     path_loss: PathLossParameters = Field(default_factory=PathLossParameters, description="sinr: loss by distance")
-    shadowing: ShadowingParameters | None = Field(default=None, description="sinr: loss or gain by the surroundings")
+    shadowing: ShadowingParameters | None = Field(
+        default=None, description="sinr: loss or gain caused by the surroundings"
+    )
     fading: FadingParameters | None = Field(default=None, description="sinr: variation from frame to frame")
     obstacles: ObstaclesParameters | None = Field(default=None, description="sinr: loss by walls")
     noise_figure_db: float = Field(default=7.0, ge=0, le=50, description="sinr: on top of thermal noise")

@@ -210,7 +210,7 @@ class Sinr(Medium):
             state.rivals_until = first + PREAMBLE_NS
         state.rival = serial
         state.rival_cdbm = power
-        return RECEIVED  # until something else becomes of it
+        return RECEIVED  # unless a later frame or event changes this outcome
 
     def choose(self, frame: Frame) -> None:
         """4 us of the frame have been sent: nodes that wait for its preamble decide what they receive."""

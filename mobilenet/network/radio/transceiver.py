@@ -94,4 +94,4 @@ class Transceiver:
 
 
 def _ignore(frame: Frame) -> None:
-    """Nobody listens yet."""
+    """Ignore a frame: no MAC is attached yet."""

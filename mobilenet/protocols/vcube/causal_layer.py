@@ -99,7 +99,7 @@ class Beneath:
         return self._port.now
 
     def complete(self, message: MessageId) -> None:
-        """Nobody waits for that."""
+        """Do nothing: completion is not used."""
 
 
 class StampedSends:

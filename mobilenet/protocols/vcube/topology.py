@@ -60,6 +60,9 @@ def children(i: int, parent: int | None, d: int, believed: Container[int]) -> li
 
 
 def parent_without_faults(i: int, root: int) -> int:
-    """Of i in the tree of `root`, without faults, n a power of two: the lowest bit in which they differ is the link."""
+    """Return the parent of i in the tree of `root`, without faults and for n a power of two.
+
+    It is i with the lowest bit flipped in which i and `root` differ.
+    """
     differing = i ^ root
     return i ^ (differing & -differing)

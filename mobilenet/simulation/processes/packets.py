@@ -6,10 +6,10 @@ Model     a packet pays t_pc of processing (latency only), waits for the sender'
           Nothing is lost
 Counts    packets and bytes, and who received which message when; protocols are not asked. A packet lists its `messages`
           and has its `size_bytes`
-Slots     what arrives later than in the present 2^30 ns lies unsorted until its slot begins: hundreds of thousands of
-          packets are in flight at once, and a heap of that size reads main memory for every comparison. The effect
-          is invisible: what arrives at the same instant does so in the order of sending, after what was due at that
-          instant when its slot began
+Slots     time is divided into slots of 2^30 ns. Packets that arrive after the current slot stay unsorted until theirs
+          begins: hundreds of thousands are in flight at once, and a heap of that size reads main memory for every
+          comparison. Results do not depend on slots: packets that arrive at the same instant do so in the order of
+          sending, after what was due at that instant when its slot began
 Units     integer nanoseconds
 Source    Rodrigues, Duarte, Arantes, "Causal Aggregation Broadcast" on VCube, section 5; ours: docs/protocols/vcube.md
 """

@@ -55,7 +55,7 @@ class Radio(NamedTuple):
 
     @property
     def rates_mbps(self) -> tuple[float, float]:
-        """Of broadcasts and of unicast."""
+        """Return the rates of broadcasts and of unicast."""
         w = self.wireless
         return (w.bitrate_mbps, w.bitrate_mbps) if w.mac == "acking" else (w.broadcast_rate_mbps, w.unicast_mbps)
 

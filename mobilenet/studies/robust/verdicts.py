@@ -90,7 +90,7 @@ class Claim:
 
 
 def claims(found: dict[str, list[Finding]], confidence: float) -> list[Claim]:
-    """Judge each claim. `found`: by radio, the first one making the claims: its compare.findings, in the same order."""
+    """Judge each claim. `found` has the findings of each radio, in one order; those of the first are the claims."""
     made: list[Claim] = []
     for own in zip(*found.values(), strict=True):
         first = own[0]

@@ -19,7 +19,7 @@ from mobilenet.studies.robust.verdicts import Claim, Effect, Shown, ratios_of, s
 from mobilenet.studies.study import Result
 
 RADIO_HEAD = (
-    "radio", "what it is", "MAC", "power, dBm", "reach, m", "half heard to, m", "broadcast, Mb/s", "unicast, Mb/s",
+    "radio", "what it is", "MAC", "power, dBm", "reach, m", "half detected at, m", "broadcast, Mb/s", "unicast, Mb/s",
 )  # fmt: skip
 WORDS = {"survives": "survive", "flips": "flip", "inconclusive": "inconclusive", "no": "without a claim"}
 

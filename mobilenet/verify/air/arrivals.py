@@ -159,7 +159,7 @@ def _owed_problems(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, 
 
 def _ends(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions) -> dict[tuple[int, int], int]:
     """Return until when the station of each session surely serves its host in it."""
-    said: dict[int, list[tuple[int, int]]] = {}  # host -> when it speaks in which session
+    said: dict[int, list[tuple[int, int]]] = {}  # host -> (time of its first frame in a session, session)
     rows = np.flatnonzero((hops.sender >= nodes.stations) & ~hops.is_wired)
     numbers = hops.table.picked("session", rows)
     for host, number, at_ns in zip(hops.sender[rows].tolist(), numbers, hops.send_ns[rows].tolist(), strict=True):

@@ -175,7 +175,7 @@ def _problems(counted: Counted, totals: Totals) -> Iterator[str]:
     wrong = (values < least) | (values > greatest)
     if wrong.any():
         at = int(wrong.argmax())
-        expected = f"expected {least[at]:.15g} to {greatest[at]:.15g} by the rows of {counted.table}"
+        expected = f"expected {least[at]:.15g} to {greatest[at]:.15g} according to the rows of {counted.table}"
         yield f"samples: {counted.quantity} is {values[at]:.15g} at {at_ns[at] / SECOND:g} s, {expected}"
 
 

@@ -30,7 +30,7 @@ class Chains(NamedTuple):
 
 
 def chains_of(events: Table) -> Chains:
-    """Of all sessions that were confirmed."""
+    """Return the chains of all confirmed sessions."""
     event, message = events.coded("event"), events.coded("message")
     node, session, station = (events.coded(name) for name in ("node", "session", "station"))
     chain = node.codes.astype(np.int64) * (len(session.words) + 1) + session.codes
@@ -74,7 +74,7 @@ def order_problem(events: Table, conduct: Conduct | None) -> str | None:
 
 
 def _circle_problem(events: Table, chains: Chains) -> str | None:
-    """Of one station: what cannot be put into one order."""
+    """Name the messages of a station that cannot be put into one order; None: all can."""
     messages, begins = events.coded("message").codes[chains.rows].tolist(), chains.begins.tolist()
     after: dict[int, list[int]] = {}
     waits = dict.fromkeys(messages, 0)

@@ -4,7 +4,7 @@ Checks    each frame, and each message over a wire, that a program is notified o
           then, with the same words, as far as the record does not cut them off; over the radio from the same node
           a program is notified of each such row, while it surely lives: over a tree only where no station has sent the
           same words to another one, whose message may be passed on there
-          a message that a program sends over the radio has words that it has sent by then: to all nodes, if several
+          a message that a program sends over the radio has a text that it has sent by then: to all nodes, if several
           have a row of it; to one, if that one was out of range, or another node has a row of the frame
           each message has the kind that its words have
 Model     what has arrived over the radio is handed up at most one propagation delay later

@@ -16,7 +16,7 @@ from mobilenet.rundir.table import Table, by_code
 
 
 class Sizes(NamedTuple):
-    """Of one buffer: from when on, what size."""
+    """The sizes of one buffer, each with the time from which it holds."""
 
     times: np.ndarray
     values: np.ndarray

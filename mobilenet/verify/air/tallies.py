@@ -76,7 +76,7 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
         size = int(pairs.size_bytes[heads][(codes == code) & (station == is_station)].sum())
         if count > told["count"] or size > told["bytes"]:
             yield (
-                f"frames: {count} frames {words[code]} of a {side} with {size} bytes, counters.json counts"
+                f"frames: {count} {words[code]} frames of a {side} with {size} bytes in total, counters.json counts"
                 f" {told['count']} with {told['bytes']} bytes"
             )
     if (acks := int(pairs.is_ack[heads].sum())) > radio["mac_acks"]:

@@ -71,7 +71,7 @@ def _nested_problems(name: str, table: Table) -> Iterator[str]:
 
 
 def _depth(text: str) -> int:
-    """Of brackets that no text within holds."""
+    """Return how deeply brackets are nested, not counting those inside strings."""
     depth = deepest = 0
     in_text = escaped = False
     for sign in text:

@@ -37,7 +37,7 @@ def samples_problem(
         return problem
     for node, quantity in _expected(events, positions, manifest, last):
         if last.get((node, quantity)) != end_ns:
-            return f"samples: there is none of {quantity} at {node} at the end of the run"
+            return f"samples: no sample of {quantity} at {node} at the end of the run"
     return None
 
 

@@ -25,7 +25,7 @@ Stretch = tuple[int, int]  # from, to
 
 
 class Reach:
-    """Of one run."""
+    """The reach of the hosts of one run."""
 
     def __init__(self, positions: Columns, expected: Expected) -> None:
         """`expected`: with hosts and places."""

@@ -199,7 +199,7 @@ def _noted(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
 
 
 def _name(node: str, message: Any) -> str:
-    """As events have it, of hosts and of processes."""
+    """Return the name of a message as events have it, for hosts and for processes."""
     is_pair = isinstance(message, list) and len(message) == 2
     return f"{'p' if node[0] == 'p' else 'h'}{message[0]}:{message[1]}" if is_pair else str(message)
 

@@ -56,7 +56,7 @@ def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterato
         yield f"row {row} has {samples['quantity'][row]} of {samples['node'][row]}, which {told.name} does not have"
     lacking = [name for name in told.buffers if name not in quantity.words]
     if lacking and samples.rows:
-        yield f"there is none of {lacking[0]}"
+        yield f"no sample of {lacking[0]}"
     parts = np.flatnonzero(values != np.floor(values))
     if len(parts):
         row = int(parts[0])

@@ -72,7 +72,7 @@ def _problems(events: Table, processes: int, plan: ProcessPlan) -> Iterator[str]
             if owes and now_ns < sent_ns[message] + 2 * plan.hop_ns:
                 yield f"{does}, {now_ns - sent_ns[message]} ns after its broadcast; two ways take {2 * plan.hop_ns} ns"
             if last_ns is not None and now_ns < last_ns.get(message, now_ns - plan.hop_ns) + plan.hop_ns:
-                yield f"{does}, less than {plan.hop_ns} ns after its last delivery, which the source cannot know of"
+                yield f"{does}, less than {plan.hop_ns} ns after its last delivery, which the source cannot know of yet"
         else:
             other = json.loads(detail or "{}").get("process")
             if event == "suspect":

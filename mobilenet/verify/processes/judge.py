@@ -200,7 +200,7 @@ def _samples_problem(events: Columns, samples: Columns, manifest: dict[str, Any]
     for i in range(manifest["processes"]):
         for quantity in quantities:
             if f"p{i}" not in crashed and last.get((f"p{i}", quantity)) != end_ns:
-                return f"samples: there is none of {quantity} at p{i} at the end of the run"
+                return f"samples: no sample of {quantity} at p{i} at the end of the run"
     return None
 
 

@@ -90,7 +90,7 @@ class _Record:
             yield f"samples: the sbuffer of {node} grows {len(grown_ns)} times, but it broadcasts {len(sent_ns)} times"
 
     def shrink_problems(self, gives_up: bool, least_ns: int) -> Iterator[str]:
-        """Of hosts' sbuffers: what leaves one was acknowledged, after two frames, and the host was up."""
+        """Check the sbuffers of hosts: a message leaves once acknowledged, after two frames, while the host is up."""
         hosts = () if gives_up else [node for node in self._sizes[SBUFFER] if node[0] == "h"]
         for node in hosts:
             sizes, turn_ns, is_up = self._sizes[SBUFFER][node], *self._turns(node)
@@ -140,7 +140,7 @@ class _Record:
         return np.asarray(np.sort(earliest))
 
     def _least_problems(self) -> Iterator[str]:
-        """Of stations' sbuffers: what was delivered in a cell had come in there."""
+        """Check the sbuffers of stations: every message delivered in a cell had arrived there."""
         station = self._events.coded("station")
         delivered = self._event.rows("deliver")
         delivered = delivered[station.codes[delivered] >= 0]
@@ -213,7 +213,7 @@ class _Record:
     def _waiting_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
         """What waits in an rbuffer."""
         if node[0] == "h":
-            most, of_what = 2 * np.searchsorted(self._sent_ns, sizes.times, "right"), "copies of broadcasts can be"
+            most, of_what = 2 * np.searchsorted(self._sent_ns, sizes.times, "right"), "copies can exist"
         else:
             most, of_what = self._unacknowledged(sizes.times), "are in the sbuffers of all hosts"
         for i in np.flatnonzero(sizes.values > most).tolist():

@@ -29,7 +29,7 @@ from mobilenet.rundir.table import Columns, Table, by_code
 NUMBERS = ("recovered", "skipped", "relayed")
 CAUSES = ("cell", "recovery", "reinit", "join")
 LISTS = ("skip", "bodies")
-Lengths = dict[str, tuple[list[int], list[float]]]  # of a kind of list, or at a node: when, how long
+Lengths = dict[str, tuple[list[int], list[float]]]  # kind of list, or node -> times, and lengths of the list then
 
 
 class _Handoffs:

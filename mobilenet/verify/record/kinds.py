@@ -1,10 +1,10 @@
 """Check that the messages of each class add up: their bytes, their lists, and who sends them.
 
-Checks    only classes that the protocol has are counted, each where it is sent
+Checks    only classes that the protocol has are counted, each for the kind of node that sends it
           their bytes follow from their number, from the payload of the application messages in them, and from the
           lengths of their lists, which are sampled when a message is put on a wire or into the queue of a radio
           each list has a sample for each message; only messages that were dropped, or still wait, have others
-          what only acknowledges is counted as that
+          messages that only acknowledge are counted as acknowledgements
 Model     only for protocols whose messages are known (Kind). On the radio the lists of messages that were not sent are
           among the samples; so where there may be such, only bounds are certain
 Units     bytes

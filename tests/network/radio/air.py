@@ -194,7 +194,7 @@ class Air:
 
 
 class AckingAir(Air):
-    """One whose MACs listen to nobody, at 1 Mb/s. Acknowledged frames are TCP's, all others datagrams."""
+    """An Air whose MACs do not sense the carrier, at 1 Mb/s. Acknowledged frames carry TCP, all others datagrams."""
 
     def __init__(self, full_duplex: bool = True, **air: Any) -> None:
         super().__init__(detection_range_m=None, full_duplex=full_duplex, **air)
@@ -218,12 +218,12 @@ class AckingAir(Air):
 
 
 def listening_air(*places: float | tuple[float, int], **air: Any) -> list[Any]:
-    """Some air, and a node at each of these places, in metres; beside it the first back-off that it draws, if any."""
+    """Return an Air, followed by a node at each place: x in metres, or x and the first back-off that the node draws."""
     made = Air(**air)
     return [made, *(made.node(*place) if isinstance(place, tuple) else made.node(place) for place in places)]
 
 
 def acking_air(*places_m: float, **air: Any) -> list[Any]:
-    """Some air, and at each of these places a node that listens to nobody."""
+    """Return an AckingAir, followed by a node at each of these places, whose MAC does not sense the carrier."""
     made = AckingAir(**air)
     return [made, *(made.acking(x_m) for x_m in places_m)]

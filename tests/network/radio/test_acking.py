@@ -1,4 +1,4 @@
-"""The MAC that listens to nobody beside traces computed by hand, in nanoseconds.
+"""Compare the MAC without carrier sense with traces computed by hand, in nanoseconds.
 
 At 1 Mb/s a datagram of 100 bytes takes 96 + 8 * (100 + 8 + 20 + 16) = 1248 us, a TCP segment of 100 bytes 64 us less;
 100 m take 334 ns, 120 m 400, 50 m 167, 30 m 100. A unicast frame without an acknowledgement is given up after 100 ms.
@@ -66,7 +66,7 @@ def test_air_times(
     assert framing.segment(size_bytes) == (size_bytes + 20 + mac_header_bytes, segment_ns)
 
 
-# --- frames that nobody acknowledges
+# --- frames without an acknowledgement
 
 
 def test_a_frame_leaves_at_once_and_is_over_when_it_has_left() -> None:
@@ -112,7 +112,7 @@ def test_who_comes_closer_does_not_overtake_its_own_frames() -> None:
     assert air.frames["C"].delays_ns == [200] and air.frames["later"].delays_ns == [198]  # 59.25 m: 197.64
 
 
-# --- nobody listens
+# --- no carrier sense
 
 
 def test_a_busy_medium_keeps_nobody_from_sending() -> None:

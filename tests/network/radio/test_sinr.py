@@ -240,7 +240,7 @@ def test_an_acknowledgement_comes_at_its_rate() -> None:
 
 
 def test_fading_is_the_frames_and_the_nodes_own() -> None:
-    """Who else is there, and in which order they are asked, changes nobody's draw."""
+    """A node's draw does not depend on which other nodes are there, or on the order in which they are asked."""
 
     def powers(others: int) -> list[float]:
         air, a, b = sinr_air(0, 50, fading={"model": "nakagami"}, preamble_rssi_dbm=-120, ed_threshold_dbm=-30)

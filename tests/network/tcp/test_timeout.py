@@ -160,7 +160,7 @@ def test_after_a_timeout_everything_counts_as_lost() -> None:
 
 
 def test_what_the_receiver_has_is_skipped() -> None:
-    """Of four segments the first is lost; the acknowledgement of its copy covers all four."""
+    """The first of four segments is lost; the acknowledgement of its copy covers all four."""
     wire = Wire(tcp(recovery="none"), lose(("a", 1))).open()
     wire.a.say(0, 1, 2, 3)
     wire.run_ms(1999)

@@ -46,7 +46,7 @@ SCENES: dict[str, Callable[[type[Station]], str | None]] = {
 
 
 class Mutant(NamedTuple):
-    rule: str  # the label of the rule that it takes back
+    rule: str  # the label of the repaired rule that the mutant undoes
     what: str
     edits: tuple[Edit, ...]
     flavour: str | None  # of the schedules it is tried on
@@ -85,7 +85,7 @@ def verdicts_on(schedule: Schedule, name: str) -> dict[str, Verdict]:
 
 
 def verdicts_on_radio(seed: int, name: str, radio: scenes.Radio) -> dict[str, Verdict]:
-    """The same of a scene on the medium."""
+    """Return the verdicts of a scene that is played on the radio."""
     protocol = load(name)
     original = MobileCausal.host, MobileCausal.station
     with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:

@@ -37,7 +37,7 @@ def test_all_reach_as_far_as_the_disk(range_m: float) -> None:
 
 def test_half_of_the_preambles_are_heard_nearer_with_fading() -> None:
     found = of()
-    assert RADIO_HEAD[4:6] == ("reach, m", "half heard to, m")
+    assert RADIO_HEAD[4:6] == ("reach, m", "half detected at, m")
     told = {name: radio_row(radio)[4:6] for name, radio in found.items()}
     assert told.pop("fading") == ("120", "102") and set(told.values()) == {("120", "120")}
 

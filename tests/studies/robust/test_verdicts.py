@@ -30,7 +30,7 @@ def finding(effect: float | None, metric: str = "gaps", spread: float = 1.0) -> 
 
 
 def verdict(*effects: float | None, spread: float = 1.0) -> Claim:
-    """Of the first radio's claim."""
+    """Return the verdict on the first radio's claim."""
     found = {f"r{n}": [finding(effect, spread=spread if n else 1.0)] for n, effect in enumerate(effects)}
     return claims(found, 0.95)[0]
 

@@ -67,7 +67,7 @@ Mobilenet.live = (app) => {
       const a = state.arrows;
       for (let k = 0; k < a.sent_ns.length; k++)
         live.arrows.push(Object.fromEntries(Object.entries(a).map(([name, column]) => [name, column[k]])));
-      const oldest = state.time_ns - 10e9; // as the server has them
+      const oldest = state.time_ns - 10e9; // the server keeps arrows for the same 10 s
       live.arrowsFrom_s = Math.max(state.arrows_from_ns, oldest) / 1e9;
       while (live.arrows.length && live.arrows[0].sent_ns < oldest) live.arrows.shift();
     }

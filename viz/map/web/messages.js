@@ -1,4 +1,4 @@
-// The card of a message: which hosts have it and which do not, with what the events show of those. The events do not
+// The card of a message: which hosts have it, and for those without it, what the events show. The events do not
 // tell whether a message has arrived at a host, so no card gives a reason for a late one.
 Mobilenet.messageCard = (app, m) => {
   const { run, clock } = app,

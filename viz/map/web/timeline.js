@@ -45,7 +45,7 @@ Mobilenet.bar = (app) => {
     drag = false,
     layersDrawn = "",
     said = "",
-    drawnAt = NaN; // where the hand was
+    drawnAt = NaN; // where the playhead was
   const HEIGHT = 46,
     BASE = 28,
     TOUCHED = "#c2410c"; // what was done by hand: a line on the upper edge

@@ -1,0 +1,95 @@
+"""A live run of programs that use UDP: it follows the clock on the wall, and what is done by hand happens to them.
+
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.interactive.desk import Desk
+from mobilenet.interactive.stream import Listener
+from mobilenet.scenario import load_scenario
+from tests.browser import Page
+from tests.conftest import ROOT
+from tests.interactive.conftest import Server
+from tests.interactive.test_window import APP, LIVE, Window
+
+PORTS = itertools.count(24_000 + os.getpid() % 900 * 8, 2)
+UDP = ROOT / "scenarios" / "programs" / "udp.yaml"
+
+
+def changes() -> dict[str, object]:
+    port = next(PORTS)
+    return {"duration_s": 4, "drain_s": 2, "protocol.port": port, "protocol.own_port": port + 1}
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    session = mobilenet.live(UDP, 1, changes(), allow_code=True)
+    yield Desk(session, allow_code=True)
+    session.close()
+
+
+def asked(desk: Desk, **command: object) -> str:
+    """The error that a page would see; empty: there is none."""
+    return str(desk.answered(json.dumps(command), Listener()).get("error", ""))
+
+
+@pytest.mark.long
+def test_programs_go_on_and_hosts_crash_and_recover(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    session, player = desk.session, desk.player
+    player.play()
+    done: list[str] = []
+    while player.is_playing:
+        player._go_on()
+        if session.now_s > 1 and not done:
+            for what in ("crash", "cut", "radio_off"):
+                more = {"crash": {"host": "h1"}, "cut": {"link": ["s0", "s1"]}, "radio_off": {"station": "s2"}}[what]
+                done.append(str(session.do(what, **more)["do"]))
+            commands = (("pause", {}), ("step", {"what": "event"}), ("rewind", {"to_s": 0}), ("speed", {"speed": 4}),
+                        ("effect", {"intervention": 0}), ("save", {}), ("play", {"until_s": 3}),
+                        ("switch", {"branch": 0}))  # fmt: skip
+            for command, how in commands:
+                assert "real time" in asked(desk, command=command, **how), command
+            assert asked(desk, command="hold", on=True) == "" and player.is_going
+        if session.now_s > 2 and len(done) == 3:
+            done.append(str(session.do("recover", host="h1")["do"]))
+    assert session.is_over and done == ["crash", "cut", "radio_off", "recover"]
+    assert asked(desk, command="save", name="mine") == ""
+    run = mobilenet.load("runs/mine")
+    assert run.verdicts["record"].answer == run.verdicts["fifo_order"].answer == "valid"
+    assert run.metrics["crashes"] == 1 and run.metrics["datagrams_received"]
+    assert [one.do for one in load_scenario(run.path / "scenario.yaml").interventions] == done
+    assert asked(desk, command="save", name="mine") != ""  # it is there already
+
+
+@pytest.mark.long
+def test_the_page_shows_it(tmp_path: Path) -> None:
+    options = [f"--set={key}={value}" for key, value in changes().items()]
+    served = Server(tmp_path, str(UDP), "--allow-code", *options)
+    try:
+        with Page(1400, 860) as page:
+            window = Window(page, served)
+            window.value(f"{LIVE}.ask({{command: 'play'}})")
+            page.until(f"{APP}.run.now_s > 1")
+            page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h2'}})")
+            page.until(f"Boolean({APP}.run.flagsAt(2, {APP}.run.now_s) & Mobilenet.DOWN)")
+            page.until(f"{APP}.run.messages.count > 3")
+            page.until(f"{LIVE}.state.is_over")
+        code, out, _ = served.end()
+        assert code == 0 and "Next: mobilenet map runs/" in out
+        assert len(list((tmp_path / "runs").glob("*/manifest.json"))) == 1
+    finally:
+        served.process.kill()
+        served.process.communicate()
