@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 from mobilenet.rundir.reader import RunError
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
-from mobilenet.studies.csv_tables import number as as_number
 
 from .study_tables import StudyTables, study_tables
 from .style import (
@@ -36,7 +35,9 @@ from .style import (
     QUIET,
     WIDE_IN,
     Look,
+    caption,
     entitle,
+    figure_legend,
     large_numbers,
     numeric_ticks,
     page,
@@ -70,8 +71,8 @@ def composed(tables: StudyTables, wanted: Sequence[str], look: Look) -> Iterator
     down, across, width, height = look.panels(
         max(1, len(metrics)), 4.2 if len(metrics) > 1 else 6, 2.6 if is_long else 3.6
     )
-    with page(width, height + 0.9, 2 * down, across, squeeze=False, height_ratios=(1.6, 1) * down) as (figure, rows):
-        _compose(figure, rows, tables, metrics, look.captions, look)
+    with page(width, height + 0.5, 2 * down, across, squeeze=False, height_ratios=(1.6, 1) * down) as (figure, rows):
+        _compose(figure, rows, tables, metrics, look)
         yield figure
 
 
@@ -119,8 +120,7 @@ class Layout(NamedTuple):
     @property
     def values(self) -> list[float] | None:
         """The levels as numbers, if nothing else varies and all of them are."""
-        found = [as_number(level) for level in self.levels]
-        return None if self.others else [value for value in found if value is not None] if None not in found else None
+        return list(map(float, self.levels)) if not self.others and self.tables.are_numbers(self.factor) else None
 
     @property
     def is_plain(self) -> bool:
@@ -149,7 +149,7 @@ class Layout(NamedTuple):
         axes.set_xlim(-0.6, len(names) - 0.4)
 
 
-def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], captions: bool, look: Look) -> None:
+def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], look: Look) -> None:
     from matplotlib.patches import Patch
 
     comparison = tables.comparison or {}
@@ -170,22 +170,12 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], ca
     handles, names = ([], []) if layout.is_plain else rows[0][0].get_legend_handles_labels()
     if comparison["equivalence_margin"] is not None:
         handles, names = [*handles, Patch(color="#7A7A7A", alpha=0.2)], [*names, "equivalent"]
-    note = textwrap.fill(f"{tables.name}. {method(tables)}", int(figure.get_figwidth() * 16)) if captions else None
-    if handles or note:
-        legend = figure.legend(
-            handles,
-            [plain(name) for name in names],
-            loc="outside lower left",
-            ncols=max(1, min(len(names), int(figure.get_figwidth() // 1.7))),
-            frameon=False,
-            title=plain(note) if note else None,
-            title_fontsize=8,
-            alignment="left",
-        )
-        legend.get_title().set_color("#666666")
+    figure_legend(figure, handles, names)
     if look.titles:
         baseline = tables.levels.name(layout.factor, comparison["baseline"])
         entitle(figure, f"Effect of {layout.factor}, relative to {baseline}")
+    if look.captions:
+        caption(figure, f"{tables.name}. {method(tables)}")
 
 
 def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | None = None) -> None:
@@ -264,7 +254,7 @@ def _three_numbers(axes: Any) -> None:
     ]
     ticks = [step for step in steps if low <= step <= high]
     if len(ticks) < 3:
-        ticks = [tick for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
+        ticks = [tick for tick in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= tick <= high]
     elif len(ticks) > 6:
         ticks = [step for step in ticks if f"{step:e}"[0] == "1"]
         ticks = ticks[:: -(-len(ticks) // 6)]

@@ -43,7 +43,8 @@ def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str
 
 def note_of_means(tables: StudyTables) -> str:
     """What the numbers are."""
-    return f"Means over n = {tables.replications} replications ± half of the {percent(tables.confidence)} t interval."
+    of = f"Means over n = {tables.replications} replications ± half of the {percent(tables.confidence)} t interval."
+    return " ".join([of, *tables.doubts()])
 
 
 def mean_and_half(mean: float, half: float) -> str:

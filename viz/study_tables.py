@@ -62,9 +62,15 @@ class StudyTables:
 
     def said_of_unstable(self) -> str:
         """What a caption adds about them, and about those that may be unstable; with a space before it."""
-        lines = [NO_MEAN] if self.unstable else []
-        lines += [f"{line[:1].upper()}{line[1:]}." for line in doubts(self.summary, self.levels, most=2)]
-        return "".join(f" {line}" for line in lines)
+        return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
+
+    def doubts(self) -> list[str]:
+        """A sentence for each configuration that may be unstable; many are counted."""
+        return [f"{line[:1].upper()}{line[1:]}." for line in doubts(self.summary, self.levels, most=2)]
+
+    def are_numbers(self, factor: str) -> bool:
+        """Whether all levels of a factor are numbers, and none has a label."""
+        return not self.levels.has_labels(factor) and all(number(row[factor]) is not None for row in self.summary)
 
     @property
     def replications(self) -> int:

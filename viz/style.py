@@ -26,9 +26,11 @@ QUIET = "#666666"
 DOTS_PER_INCH = 300
 WIDE_IN = 6.0  # from here on a legend has all its columns, panels stand side by side, and letters are large
 LETTERS_PER_IN = 12  # of the name of an axis
+CAPTION_LINE_IN = 0.135
 TITLE_LETTERS_PER_IN = 8.5
 MOST_TICKS, LEAST_TICK_IN = 8, 0.3  # at the levels of a factor; between two of them
 LEAST_PANEL_IN = 2.0  # high, of several
+BESIDE_PANEL_IN = 0.7  # for the numbers and the name of an axis
 LEAST_HEIGHT_IN = 2.4  # below that, names of axes and a legend leave no room
 
 
@@ -133,8 +135,7 @@ class Drawn(NamedTuple):
 
 def save(figure: Any, target: Path) -> None:
     """SVG, PNG or PDF, by the suffix; without the time of day in it."""
-    if figure.get_figwidth() < WIDE_IN:
-        _wrap_labels(figure)
+    wrap_labels(figure)
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())
     with in_place_of(target) as partial:
         figure.savefig(partial, dpi=DOTS_PER_INCH, metadata=metadata)
@@ -168,8 +169,10 @@ def inner_legend(axes: Any, **place: Any) -> None:
     axes.legend(frameon=False, **place)
 
 
-def _wrap_labels(figure: Any) -> None:
+def wrap_labels(figure: Any) -> None:
     """Names of axes that would run out of a narrow figure."""
+    if figure.get_figwidth() >= WIDE_IN:
+        return
     for axes in figure.axes:
         grid = axes.get_gridspec() if axes.get_subplotspec() is not None else None
         wide = figure.get_figwidth() / (grid.ncols if grid is not None else 1)
@@ -188,13 +191,47 @@ def _share(place: Any, grid: Any) -> float:
 def entitle(figure: Any, title: str) -> None:
     """Above the panels, in as many lines as it takes."""
     lines = textwrap.fill(title, int(figure.get_figwidth() * TITLE_LETTERS_PER_IN))
+    _grow(figure, 0.18 * lines.count("\n"))
     figure.suptitle(plain(lines), fontsize=11, fontweight="bold", x=0.01, ha="left")
 
 
 def caption(figure: Any, text: str) -> None:
-    """What was measured how, and how often: below the axes, in small print."""
+    """What was measured how, and how often: below the axes and the legend of the figure, in small print. The height of
+    the figure is final from here on.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
     lines = textwrap.wrap(text, int(figure.get_figwidth() * 16.5))
-    figure.supxlabel(plain("\n".join(lines)), fontsize=8, color=QUIET, x=0.01, ha="left")
+    text_below = figure.supxlabel(plain("\n".join(lines)), fontsize=8, color=QUIET, x=0.01, ha="left")
+    _grow(figure, CAPTION_LINE_IN * (len(lines) - 1))
+    for legend in figure.legends:  # the layout makes room for the higher of both, and both have to fit
+        text_below.set_in_layout(False)
+        high = CAPTION_LINE_IN * len(lines) + 0.06
+        up = ScaledTranslation(0, high, figure.dpi_scale_trans)
+        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure + up)
+        high += legend.get_window_extent(figure.canvas.get_renderer()).height / figure.dpi
+        share = high / figure.get_figheight()
+        figure.get_layout_engine().set(rect=(0, share, 1, 1 - share))
+
+
+def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    """Below all panels, in as many columns as have room. The figure grows with its rows."""
+    if not handles:
+        return
+    wide = figure.get_figwidth() - 0.2
+    per_in = 14 if figure.get_figwidth() >= WIDE_IN else 17  # letters
+    columns = max(1, min(len(labels), int(wide / (0.55 + max(map(len, labels)) / per_in))))
+    shown = [textwrap.fill(label, max(12, int((wide / columns - 0.55) * per_in))) for label in labels]
+    rows = -(-len(shown) // columns) * (1 + max(label.count("\n") for label in shown))
+    _grow(figure, 0.17 * rows)
+    figure.legend(
+        handles, list(map(plain, shown)), loc="outside lower left", ncols=columns, frameon=False, borderaxespad=0.3
+    )
+
+
+def _grow(figure: Any, inches: float) -> None:
+    """More room for words, so that panels keep theirs."""
+    figure.set_figheight(figure.get_figheight() + inches)
 
 
 def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
@@ -261,7 +298,7 @@ def numeric_ticks(axes: Any, levels: Sequence[float]) -> None:
     if len(levels) > 1:
         span = levels[-1] - levels[0]
         axes.set_xlim(levels[0] - 0.06 * span, levels[-1] + 0.06 * span)
-        wide = axes.figure.get_figwidth() / axes.get_gridspec().ncols
+        wide = axes.figure.get_figwidth() / axes.get_gridspec().ncols - BESIDE_PANEL_IN
         closest = min(b - a for a, b in pairwise(levels)) / span
         if len(levels) > MOST_TICKS or closest * wide < LEAST_TICK_IN:
             return

@@ -44,7 +44,9 @@ class StudyFrames(frames.StudyFrames):
         return study_figure(self.path, metrics, x, kind, width_in)
 
     def sentences(self) -> list[str]:
-        """What the study found, in words: each comparison, and the conclusion on the effects of several factors."""
+        """What the study found, in words: each comparison, the conclusion on the effects of several factors, and what
+        may be unstable.
+        """
         from mobilenet.viz.figures.means import metrics_of_interest
         from mobilenet.viz.study_tables import study_tables
 
@@ -67,7 +69,7 @@ class StudyFrames(frames.StudyFrames):
         for metric in metrics_of_interest(tables):
             if own := study_effects(self.path, tables.factors, [metric], tables.confidence):
                 found.append(effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes))
-        return found
+        return [*found, *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:
         """Return the means as a table for LaTeX, which wants the package booktabs; `metrics` as for plot."""

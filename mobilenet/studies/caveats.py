@@ -25,7 +25,7 @@ ADVICE = (
     " has random_start_s, random_hosts and random_share, which draw a different part of the recording for each"
 )
 
-ENDS = {PROBABLY: "; more replications are needed to decide", UNSTABLE: ", so no other mean exists"}
+ENDS = {PROBABLY: "; more replications or longer runs are needed to decide", UNSTABLE: ", so no other mean exists"}
 
 
 def has_one_movement(scenario: AnyScenario) -> bool:

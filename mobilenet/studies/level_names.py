@@ -57,6 +57,10 @@ class LevelNames:
                 if label is not None:
                     self._labels[factor, _key(level)] = str(label)
 
+    def has_labels(self, factor: str) -> bool:
+        """Whether the study labels any of its levels."""
+        return any(labelled == factor for labelled, _ in self._labels)
+
     def name(self, factor: str, level: Any) -> str:
         """Its label, or the level in few words: `0.05`."""
         return self._labels.get((factor, _key(level))) or short_level(level)

@@ -5,21 +5,24 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mobilenet.viz.comparison import has_room
-from mobilenet.viz.figures import study_figures
-from mobilenet.viz.study_tables import study_tables
+from mobilenet.viz.figures import studies, study_figures
+from mobilenet.viz.study_tables import StudyTables, study_tables
 
 from mobilenet.studies.declaration import Study
+from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.study import compare_study
 from mobilenet.viz import style
 from tests.conftest import SCENARIOS
 from tests.studies.test_handed_on import made
 from tests.viz.overlap import overlapping
 
+DELAY = "delivery_delay_mean_s"
 FACTORS = (
     "wireless.loss: [0, {label: lossy, value: 0.2}], workload.interval_s: [1, 2], protocol.window: [4, 16],"
     " hosts.count: [3, 4]"
@@ -56,3 +59,37 @@ def test_only_effects_and_nothing_covers_anything(
     assert [figure.path.stem for figure in drawn] == ["effects"] and rows == [6, 6]
     assert "The 6 largest of 10 effects" in drawn[0].note and drawn[0].note.count("Probably unstable: ") <= 2
     assert has_room(study_tables(factorial))  # 8 combinations of the others
+
+
+def factorial_of(counts: list[int], label: str = "") -> StudyTables:
+    """A study with these numbers of levels, in the tables' form; `label`: of its first configuration."""
+    factors = [f"part.long_name_of_factor_{number}" for number in range(len(counts))]
+    summary = [
+        {"configuration": str(number), **dict(zip(factors, map(str, levels), strict=True)), "metric": DELAY, "n": "3",
+         "mean": "2", "low": "1", "high": "3", "label": "" if number else label}
+        for number, levels in enumerate(itertools.product(*map(range, counts)))
+    ]  # fmt: skip
+    return StudyTables(Path("study"), summary, factors, 0.95, None, "study", LevelNames({}))
+
+
+@pytest.mark.parametrize("width_in", [3.5, 7.2])
+def test_a_long_legend_covers_nothing_and_leaves_panels_their_width(width_in: float) -> None:
+    tables, look = factorial_of([2, 2, 2, 2, 2]), style.Look(width_in=width_in)
+    with studies._drawn_means(tables, tables.factors[0], [DELAY, DELAY], look) as (figure, note):
+        studies._entitle(figure, tables, "Means", note, look)
+        assert overlapping(figure) == []
+        assert all(axes.get_position().width > 0.3 for axes in figure.axes)
+
+
+@pytest.mark.parametrize(("counts", "expected"), [([2, 6], ["curve"]), ([2, 2, 3], ["effects"])])
+def test_figures_of_many_configurations(
+    counts: list[int], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two factors keep their means. More factors without effects have a sentence in their place."""
+    tables, said = factorial_of(counts, "unstable"), []
+    monkeypatch.setattr(studies, "study_tables", lambda study: tables)
+    monkeypatch.setattr(studies, "study_effects", lambda *given: [])
+    monkeypatch.setattr(style, "save", lambda figure, target: said.extend(t.get_text() for t in figure.axes[0].texts))
+    drawn = [figure.path.stem for figure in study_figures(Path("study"), tmp_path, style.Look((".svg",)))]
+    assert drawn == expected
+    assert any(text.startswith("No effects: ") for text in said) == (len(counts) > 2)

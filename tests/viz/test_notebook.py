@@ -19,6 +19,7 @@ from mobilenet.studies.store import create
 from mobilenet.studies.tables import write_tables
 from mobilenet.studies.task import Batch, Job, perform
 from tests.conftest import SCENARIOS
+from tests.tools import copied
 
 LABEL = "<b>no</b> loss & more"
 STUDY: dict[str, Any] = {
@@ -127,3 +128,16 @@ def test_a_study_shows_its_means_with_intervals_and_labels(study: Path) -> None:
 def test_what_the_root_returns_can_draw(run: mobilenet.Run) -> None:
     assert type(run) is mobilenet.Run and type(mobilenet.load(run.path)) is mobilenet.Run
     assert mobilenet.run.__doc__ and "overrides" in mobilenet.run.__doc__
+
+
+def test_what_may_be_unstable_stands_below_sentences_and_tables(study: Path, tmp_path: Path) -> None:
+    import pandas as pd
+
+    copy = copied(study, tmp_path / "study", "runs")
+    summary = pd.read_csv(copy / "tables" / "summary.csv", keep_default_na=False, dtype=str)
+    summary.loc[summary["configuration"] == "0", "label"] = "probably unstable"
+    summary.to_csv(copy / "tables" / "summary.csv", index=False)
+    found = mobilenet.StudyFrames(copy)
+    said = f"Probably unstable: count 2, {LABEL}: the backlog grew by "
+    assert found.sentences()[-1].startswith(said)
+    assert said in found.to_markdown() and said in found.to_latex()

@@ -34,7 +34,7 @@ def drawn_effects(found: Sequence[Effect], tables: StudyTables, look: Look) -> I
     most = MOST_ROWS if len(metrics) == 1 else MOST_ROWS // 2
     rows, width = max(min(most, len(own)) for own in ranked), look.width_in or 6.5
     row_in = ROW_IN if width >= WIDE_IN else 1.5 * ROW_IN  # names take two lines
-    with page(width, len(metrics) * (row_in * rows + 0.6) + 0.9, len(metrics), 1, squeeze=False) as (figure, grid):
+    with page(width, len(metrics) * (row_in * rows + 0.6) + 0.5, len(metrics), 1, squeeze=False) as (figure, grid):
         for (axes,), own in zip(grid, ranked, strict=True):
             _draw(axes, own[:most], tables, int(width * 5.5))
         yield figure, _note(tables, most, max(map(len, ranked)))

@@ -1,8 +1,9 @@
 """The mean of a metric at each level of a factor, with its interval.
 
 Model     one line per combination of the other factors, one panel per metric: those that are asked for, else those that
-          the study compares, else the delay and what it cost. Levels that are all numbers lie on an axis of numbers.
-          A level that is unstable has no mean: it is marked on the upper edge, and in the legend
+          the study compares, else the delay and what it cost. Levels that are all numbers, without labels, lie on an
+          axis of numbers. A level without a value interrupts its line. A level that is unstable has no mean: it is
+          marked on the upper edge, and in the legend
 Units     those of the metrics and of the factor
 Errors    StudyError: a metric that was not measured, a factor that the study does not have
 Source    ours: docs/guide/pictures.md
@@ -31,23 +32,23 @@ MOST_PANELS = 4
 OF_INTEREST = ("delivery_delay_mean_s", "latency", "messages_sent_per_delivery")
 
 
-def is_numeric(tables: StudyTables, factor: str) -> bool:
-    """Whether all levels of a factor are numbers."""
-    return bool(pd.to_numeric(pd.DataFrame(tables.summary)[factor], errors="coerce").notna().all())
+def varied_factors(tables: StudyTables) -> dict[str, int]:
+    """Return the factors with more than one level, and how many each has."""
+    counts = {factor: len({row[factor] for row in tables.summary}) for factor in tables.factors}
+    return {factor: count for factor, count in counts.items() if count > 1}
 
 
 def shown_factor(tables: StudyTables, wanted: str | None = None) -> str | None:
     """The factor of the horizontal axis: the one wanted, else the one with most levels, numbers before words; None
     where no factor has two levels.
     """
-    counts = {factor: len({row[factor] for row in tables.summary}) for factor in tables.factors}
     if wanted is not None:
         matching = [factor for factor in tables.factors if wanted in (factor, factor.rpartition(".")[2])]
         if len(matching) != 1:
             raise StudyError(f"x {wanted}: expected a factor of the study: {', '.join(tables.factors) or 'none'}")
         return matching[0]
-    varied = [factor for factor, count in counts.items() if 2 <= count <= MOST_LEVELS]
-    return max(varied, key=lambda factor: (is_numeric(tables, factor), counts[factor]), default=None)
+    varied = {factor: count for factor, count in varied_factors(tables).items() if count <= MOST_LEVELS}
+    return max(varied, key=lambda factor: (tables.are_numbers(factor), varied[factor]), default=None)
 
 
 def metrics_of_interest(tables: StudyTables, wanted: Sequence[str] = ()) -> list[str]:
@@ -69,18 +70,20 @@ def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:
     frame = pd.DataFrame([row for row in tables.summary if row["metric"] == metric])
     for column in ("mean", "low", "high"):
         frame[column] = pd.to_numeric(frame[column], errors="coerce")
-    numeric = is_numeric(tables, factor)
-    names = list(dict.fromkeys(frame[factor]))
+    numeric = tables.are_numbers(factor)
+    names = list(dict.fromkeys(row[factor] for row in tables.summary))
     frame["x"] = pd.to_numeric(frame[factor]) if numeric else frame[factor].map(names.index).astype(float)
+    places = sorted(map(float, names)) if numeric else list(map(float, range(len(names))))
     others = [other for other in tables.factors if other != factor]
     groups = [own for _, own in frame.groupby(others, sort=False)] if others else [frame]
     drawn = groups[:MOST_LINES]
     for number, own in enumerate(drawn):
         shift = 0.0 if numeric else (number - (len(drawn) - 1) / 2) * 0.5 / max(1, len(drawn))
         label = tables.in_words(own.iloc[0].to_dict(), others)
-        _draw_line(axes, own.sort_values("x"), number, shift, label, numeric)
+        every = own.set_index("x").reindex(places).reset_index()  # a level without a value interrupts the line
+        _draw_line(axes, every, number, shift, label, numeric)
     if numeric:
-        numeric_ticks(axes, sorted(frame["x"].unique()))
+        numeric_ticks(axes, places)
     else:
         width = max(8, 44 // len(names)) if axes.figure.get_figwidth() < 5 else max(10, 80 // len(names))
         shown = [plain(textwrap.fill(tables.levels.name(factor, name), width)) for name in names]
@@ -98,7 +101,7 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
     if label and unstable.any():
         label += ": unstable" if unstable.all() else " (×: unstable)"
     below, above = (own["mean"] - own["low"]).fillna(0), (own["high"] - own["mean"]).fillna(0)
-    axes.errorbar(  # a level without a mean interrupts the line
+    axes.errorbar(
         (own["x"] + shift).to_numpy(), own["mean"].to_numpy(), yerr=[below.to_numpy(), above.to_numpy()],
         color=colour, linestyle=LINES[number % len(LINES)] if numeric else "none", marker=MARKS[number % len(MARKS)],
         markersize=4, capsize=2.5, linewidth=1.3, label=plain(label) or None,

@@ -1,8 +1,8 @@
 """The figures of a study: means at the levels, the comparison, the distribution of delays, buffers over time.
 
 Model     drawn from the tables that the study wrote, not from its runs; a line for each configuration, a band for the
-          interval over replications. More than MOST_BANDS bands have a panel each. A factorial study with more than
-          MOST_LINES configurations has only its effects drawn
+          interval over replications. More than MOST_BANDS bands have a panel each. With more than MOST_LINES
+          configurations, two factors have no figures with a line for each, and more factors only their effects
 Units     those of the tables
 Errors    StudyError for a study that is not finished, or damaged, and for metrics and factors that it does not have
 Source    ours: docs/guide/pictures.md
@@ -28,21 +28,21 @@ from ..style import (
     COLOURS,
     LINES,
     LOOK,
-    WIDE_IN,
     Drawn,
     Look,
     caption,
     entitle,
+    figure_legend,
     in_words,
-    legend_below,
     log_axis,
     page,
     percent,
     plain,
     save_all,
+    wrap_labels,
 )
 from .effects import drawn_effects
-from .means import draw_means, is_numeric, means_note, metrics_of_interest, shown_factor
+from .means import draw_means, means_note, metrics_of_interest, shown_factor, varied_factors
 
 MOST_LINES = 8
 MOST_BANDS = 3  # over each other
@@ -65,9 +65,10 @@ def study_figures(
     """
     tables = study_tables(study)
     make_folder(folder)
-    drawn = _effects(tables, folder, look, metrics)
-    count = len({row["configuration"] for row in tables.summary})
-    if drawn and count > MOST_LINES:  # no picture has room for all of them, and the first ones mean nothing
+    drawn, varied = _effects(tables, folder, look, metrics), varied_factors(tables)
+    has_many = len(varied) > 1 and len({row["configuration"] for row in tables.summary}) > MOST_LINES
+    if has_many and len(varied) > 2:  # no picture has room for all of them, and the first ones mean nothing
+        drawn = drawn or _no_effects(tables, folder, look)
         return [*drawn, *(_means(tables, folder, look, metrics, x) if x is not None else [])]
     compared = {finding["metric"] for finding in tables.comparison["findings"]} if tables.comparison else set()
     drawn = _means(tables, folder, look, metrics, x) + drawn
@@ -77,6 +78,8 @@ def study_figures(
         drawn.append(
             Drawn("The levels side by side", folder / f"comparison{look.suffixes[0]}", comparison.method(tables))
         )
+    if has_many:
+        return drawn
     drawn += _delays(tables, folder, look)
     buffers = _frame(tables.rows("tables/buffers.csv"))
     for buffer, name, title in _buffers_shown(buffers):
@@ -99,7 +102,10 @@ def study_figure(
     if kind == "comparison":
         if tables.comparison is None:
             raise StudyError(f"{study}: no comparison, since the study has no `compare`")
+        if not comparison.has_room(tables):
+            raise StudyError(f"{study}: too many combinations of levels for one figure; study.comparison has them all")
         with comparison.composed(tables, metrics, look) as figure:
+            wrap_labels(figure)
             return figure
     opened: Any = None
     if kind == "means" and (factor := shown_factor(tables, x)) is not None and shown:
@@ -112,6 +118,7 @@ def study_figure(
         raise StudyError(f"{study}: nothing to draw; expected {NEEDED[kind]}")
     with opened as (figure, note):
         _entitle(figure, tables, title, note, look)
+        wrap_labels(figure)
         return figure
 
 
@@ -132,10 +139,10 @@ def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]
     """What the study is about: the first figure. The comparison shows the levels of a factor in words as well."""
     factor, shown = shown_factor(tables, x), metrics_of_interest(tables, metrics)
     is_asked = bool(metrics) or x is not None or tables.comparison is None
-    if factor is None or not shown or not (is_asked or is_numeric(tables, factor)):
+    if factor is None or not shown or not (is_asked or tables.are_numbers(factor)):
         return []
     with _drawn_means(tables, factor, shown, look) as (figure, note):
-        name = "curve" if is_numeric(tables, factor) else "means"
+        name = "curve" if tables.are_numbers(factor) else "means"
         return [_finish(figure, tables, f"Means over {factor}", note, (folder, name), look)]
 
 
@@ -149,6 +156,14 @@ def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[st
         return [_finish(figure, tables, EFFECTS, note, (folder, "effects"), look)]
 
 
+def _no_effects(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
+    """State why there is nothing to draw of a study with too many configurations for all other figures."""
+    with page(*look.size(6.5, 2.4)) as (figure, axes):
+        note = f"n = {tables.replications} replications.{tables.said_of_unstable()}"
+        in_words(axes, "No effects: a configuration is unstable,\nor a run or a value is missing.")
+        return [_finish(figure, tables, EFFECTS, note, (folder, "effects"), look)]
+
+
 @contextmanager
 def _drawn_means(tables: StudyTables, factor: str, shown: list[str], look: Look) -> Iterator[tuple[Any, str]]:
     """The figure with a panel for each of these metrics, and its note."""
@@ -159,7 +174,7 @@ def _drawn_means(tables: StudyTables, factor: str, shown: list[str], look: Look)
         for axes in grid.flat[len(shown) :]:
             axes.set_axis_off()
         if len(tables.factors) > 1:
-            legend_below(grid[-1][0], 2)
+            figure_legend(figure, *grid[0][0].get_legend_handles_labels())
         yield figure, means_note(tables, shown, max(lines))
 
 
@@ -210,14 +225,13 @@ def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tup
 @contextmanager
 def _steps(tables: StudyTables, table: pd.DataFrame, is_whole: bool, look: Look) -> Iterator[tuple[Any, str]]:
     groups = _configurations(table, tables)
-    columns = _legend_columns(groups)
-    with page(*_with_legend(look.size(6.5, 4.0), min(MOST_LINES, len(groups)), columns)) as (figure, axes):
+    with page(*look.size(6.5, 3.7)) as (figure, axes):
         most = table.delay_s.max() * 1.2
         for number, (label, own) in enumerate(groups[:MOST_LINES]):
             own = pd.DataFrame() if own.configuration.iloc[0] in tables.unstable else own
             _draw_steps(axes, own, number, plain(label), most if is_whole else None)
         note = _delays_note(axes, table, tables, groups)
-        legend_below(axes, columns)
+        figure_legend(figure, *axes.get_legend_handles_labels())
         yield figure, note
 
 
@@ -246,7 +260,8 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
     least = SHORTEST_S if pd.isna(least) else least
     if table.delay_s.max() > 50 * least:
         log_axis(axes.xaxis, least, table.delay_s.max())
-        axes.set_xlim(left=least / 1.2, right=table.delay_s.max() * 1.2)
+        axes.set_xlim(left=least / 1.2)
+    axes.set_xlim(right=table.delay_s.max() * 1.2)
     axes.set(xlabel=f"delay ({'t.u.' if tables.of_processes else 's'})", ylabel="share of deliveries")
     axes.set_ylim(-0.02, 1.02)
     return (
@@ -257,6 +272,8 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
 
 def _buffer(tables: StudyTables, table: pd.DataFrame, name: str, title: str, folder: Path, look: Look) -> list[Drawn]:
     """The mean over time with its band: few in one panel, many in a panel each, before the other means in grey."""
+    from matplotlib.ticker import MaxNLocator
+
     if table.empty:
         return []
     groups = _configurations(table, tables)
@@ -267,9 +284,7 @@ def _buffer(tables: StudyTables, table: pd.DataFrame, name: str, title: str, fol
         f"Lines: means over n = {tables.replications} replications; bands: {sure} t intervals over replications, for"
         f" each moment by itself.{' Grey: the means of the other panels.' if is_split else ''}{_rest(groups)}"
     )
-    rows, columns, width, height = (
-        _small_panels(len(shown), look) if is_split else (1, 1, *_with_legend(look.size(6.5, 3.6), len(shown), 2))
-    )
+    rows, columns, width, height = _small_panels(len(shown), look) if is_split else (1, 1, *look.size(6.5, 3.3))
     with page(width, height, rows, columns, squeeze=False, sharex=True, sharey=True) as (figure, grid):
         for number, (label, own) in enumerate(shown):
             axes = grid.flat[number] if is_split else grid[0][0]
@@ -281,26 +296,16 @@ def _buffer(tables: StudyTables, table: pd.DataFrame, name: str, title: str, fol
         for axes in grid.flat[len(shown) if is_split else 1 :]:
             axes.set_axis_off()
         grid[0][0].set(xlim=(0, table.to_s.max()), ylim=(0, None))
+        grid[0][0].yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        for axes in grid.flat[: len(shown)]:
+            axes.tick_params(labelbottom=True, labelleft=True)
         for axes in grid.flat[: len(shown)][-columns:] if is_split else grid.flat:
             axes.set_xlabel("time (s)")
-            axes.tick_params(labelbottom=True)
         for row in grid:
             row[0].set_ylabel("messages / node")
         if not is_split:
-            legend_below(grid[0][0], _legend_columns(groups))
+            figure_legend(figure, *grid[0][0].get_legend_handles_labels())
         return [_finish(figure, tables, title, note, (folder, name), look)]
-
-
-def _legend_columns(groups: list[tuple[str, Any]]) -> int:
-    """Return how many columns the legend of a wide figure has."""
-    return max(1, min(4, 64 // max(8, *(len(label) for label, _ in groups))))
-
-
-def _with_legend(size: tuple[float, float], lines: int, columns: int) -> tuple[float, float]:
-    """A figure as high as the rows of its legend want it."""
-    width, height = size
-    across = max(1, int(columns * min(1.0, width / WIDE_IN)))
-    return width, height + 0.17 * max(0, -(-lines // across) - 2)
 
 
 def _small_panels(count: int, look: Look) -> tuple[int, int, float, float]:
@@ -308,7 +313,7 @@ def _small_panels(count: int, look: Look) -> tuple[int, int, float, float]:
     width = look.width_in or 8.0
     columns = min(count, max(2, int(width / 2.2)))
     rows = -(-count // columns)
-    return rows, columns, width, 1.5 * rows + 0.8
+    return rows, columns, width, 1.65 * rows + 0.7
 
 
 def _draw_band(axes: Any, own: pd.DataFrame, number: int, label: str) -> None:

@@ -1,11 +1,11 @@
 """One window of a run as a picture: time from left to right, a line for each node, an arrow for each message.
 
-Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with a cross, and the line
-          below gives the reason. Sessions are bands on the host's line in the colour of their station: hatched while
-          they are being set up, filled once confirmed. Dots are deliveries, stars broadcasts, the name of the message
-          next to them. Words never lie on each other (labels.py); messages of one kind that go the same way at nearly
-          the same time share a label. Every arrow bears the identifier `message-N` in the SVG, N its row in
-          messages.parquet
+Model     radio messages are solid, wired ones dashed; what got lost breaks off half-way with the mark of its outcome,
+          which the legend names and the line below explains. Sessions are bands on the host's line in the colour of
+          their station: hatched while they are being set up, filled once confirmed. Dots are deliveries, stars
+          broadcasts, the name of the message next to them. Words never lie on each other (labels.py); messages of one
+          kind that go the same way at nearly the same time share a label. Every arrow bears the identifier `message-N`
+          in the SVG, N its row in messages.parquet
 Units     milliseconds from the beginning of the window on the axis; its simulated time in the caption
 Source    after Figure 5 of Wilhelm, Arantes, Sens (2020); the layout is ours: docs/guide/pictures.md
 """
@@ -26,7 +26,7 @@ from ..style import QUIET, cut, page, plain, save, station_colour
 from .labels import Labels
 from .legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend, mark
 from .window import Window, nodes_of, shown_messages
-from .words import explained
+from .words import RECEIVED, explained
 
 MOST_LABELS = 60
 MANY_ARROWS = 150
@@ -59,6 +59,8 @@ def compose(
     nodes = nodes_of(shown, window, events)
     levels = {node: -number for number, node in enumerate(nodes)}
     notes = [line for told in explained(shown.kind, shown.fate) for line in textwrap.wrap(told, 215)]
+    if (shown.fate == "received").any():
+        notes.append(RECEIVED)
     above, lanes, below = 0.6, LINE_INCHES * len(nodes), 1.35 + 0.17 * len(notes)
     high = above + lanes + below
     figure.set_size_inches(WIDTH_INCHES, high)

@@ -23,6 +23,7 @@ KINDS = {
     "Req2": "these messages, please",
     "Rsp2": "here they are",
 }
+RECEIVED = "An arrow ends where its message was received, even if the receiver ignored it."
 OUTCOMES = {
     "collision": "another frame overlapped it there",
     "never_attempted": "the receiver was taking in another frame",

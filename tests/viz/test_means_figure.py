@@ -1,0 +1,54 @@
+"""The means of a study at the levels of a factor: what interrupts a line, and where labels stand.
+
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mobilenet.viz.figures.means import draw_means
+from mobilenet.viz.study_tables import StudyTables
+
+from mobilenet.studies.level_names import LevelNames
+from mobilenet.viz import style
+
+DELAY = "delivery_delay_mean_s"
+
+
+def tables(levels: list[Any], without: int | None = None) -> StudyTables:
+    """A study of one factor, the delay of which was not measured at the level `without`."""
+    names = [str(level["value"] if isinstance(level, dict) else level) for level in levels]
+    summary = [
+        {"configuration": str(number), "loss": name, "metric": metric, "n": "3", "label": "",
+         "mean": f"{number + 1}", "low": f"{number + 0.5}", "high": f"{number + 1.5}"}
+        for number, name in enumerate(names)
+        for metric in (DELAY, "deliveries")
+        if (number, metric) != (without, DELAY)
+    ]  # fmt: skip
+    return StudyTables(Path("study"), summary, ["loss"], 0.95, None, "study", LevelNames({"loss": levels}))
+
+
+def test_a_level_without_a_value_interrupts_its_line() -> None:
+    with style.page(4, 3) as (_, axes):
+        draw_means(axes, tables([0, 1, 2], without=1), "loss", DELAY)
+    (line,) = [line for line in axes.lines if line.get_linestyle() == "-" and len(line.get_xdata()) == 3]
+    assert list(line.get_xdata()) == [0, 1, 2] and list(np.isnan(line.get_ydata())) == [False, True, False]
+
+
+def test_labels_of_numbers_stand_on_the_axis() -> None:
+    labelled = tables([{"label": "overload", "value": 0.02}, {"label": "quiet", "value": 2}])
+    with style.page(4, 3) as (_, axes):
+        draw_means(axes, labelled, "loss", DELAY)
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["overload", "quiet"]
+
+
+def test_numbers_that_are_close_have_no_tick_each() -> None:
+    with style.page(3.5, 3) as (figure, axes):
+        draw_means(axes, tables([0.02, 0.2, 1, 2]), "loss", DELAY)
+        figure.draw_without_rendering()
+        boxes = [tick.get_window_extent() for tick in axes.get_xticklabels() if tick.get_text()]
+        assert all(b.x0 - a.x1 > 4 for a, b in pairwise(boxes))
