@@ -122,11 +122,10 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
 
 def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> None:
     from mobilenet.metrics.registry import axis_name
+    from mobilenet.studies.effects import by_metric
     from mobilenet.studies.sentences import effects_conclusion
 
-    metrics = list(dict.fromkeys(effect.metric for effect in effects))
-    for metric in metrics:
-        own = [effect for effect in effects if effect.metric == metric]
+    for metric, own in by_metric(effects).items():
         words = axis_name(metric, tables.of_processes)
         say(f"Effects on {words} relative to the first level of each factor, averaged over the other factors:")
         head = ("effect", "", f"{tables.confidence * 100:g} % interval", "p (Holm)")
@@ -135,7 +134,7 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
             say(f"... and {counted(len(own) - MOST_EFFECTS, 'smaller effect')}")
         say(effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes))
         say("")
-    if metrics:
+    if effects:
         say(f"All effects are in {quoted(file)}.\n")
 
 

@@ -178,11 +178,10 @@ class Desk:
         if self.session.is_real_time:
             if not self.session.is_over:
                 raise ScenarioError("save: a run in real time is kept when it is over, or when you press Ctrl-C")
-            self.jobs.keep(self.session.branch.interventions, quoted(keep_unfinished(self.session, out)))
-            self.player.changed()
-            return {"job": len(self.jobs.jobs)}
-        events = self.session.simulation.recording.events
-        job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
+            job = self.jobs.keep(self.session.branch.interventions, quoted(keep_unfinished(self.session, out)))
+        else:
+            events = self.session.simulation.recording.events
+            job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
         if name is None:
             self._out = None  # the next one has a name of its own
         self.player.changed()

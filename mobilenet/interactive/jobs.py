@@ -81,11 +81,12 @@ class Jobs:
         self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix), target)
         return job
 
-    def keep(self, done: tuple[AnyIntervention, ...], where: str) -> None:
+    def keep(self, done: tuple[AnyIntervention, ...], where: str) -> Job:
         """Note a run that was written at once."""
         job = self._new("save", where)
         self.saved.append(done)
         self._end(job, "done", f"kept in {where}")
+        return job
 
     def effect(self, scenario: Scenario, hosts: int, number: int, worlds: int) -> Job:
         """Measure the intervention of that number in the scenario, which has `hosts` hosts at its beginning."""

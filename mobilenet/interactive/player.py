@@ -139,7 +139,7 @@ class Player:
     def _go(self) -> None:
         self.is_playing, self.is_held = True, False
         self.stopped_because = ""
-        self.session.violation = self.session.violation if self.session.is_real_time else None
+        self.session.forget_violation()
         self._from_here()
         self.changed()
 

@@ -136,8 +136,7 @@ class LiveSession:
     def play_ns(self, until_ns: int) -> None:
         """Play to this time, in nanoseconds."""
         self.require_sound()
-        if not self.is_real_time:
-            self.violation = None
+        self.forget_violation()
         while (self.is_real_time or self.violation is None) and self.now_ns < until_ns and not self.is_over:
             self._advance(min(until_ns, _piece_end_ns(self.now_ns)))
             self._look()
@@ -240,7 +239,7 @@ class LiveSession:
         if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
             self._fork(self.now_ns)
         self._advance(at_ns)
-        self.violation = self.violation if self.is_real_time else None
+        self.forget_violation()
         self.branch = replace(self.branch, scenario=scenario)
         one = scenario.interventions[place]
         with self._attributing():
@@ -368,7 +367,13 @@ class LiveSession:
             self.error = str(error).splitlines()[0]
             raise
 
+    def forget_violation(self) -> None:
+        """Let the run go on after a violation. In real time it never stopped, so the violation stays in sight."""
+        if not self.is_real_time:
+            self.violation = None
+
     def require_virtual_time(self, command: str) -> None:
+        """Raise ScenarioError for a command that a run in real time cannot carry out."""
         if self.is_real_time:
             raise ScenarioError(f"{command}: a run in real time only goes on; the map of its record plays back")
 

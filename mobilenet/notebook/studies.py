@@ -18,7 +18,7 @@ from mobilenet.metrics.registry import axis_name
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import counted, spelled_out
 from mobilenet.studies import frames
-from mobilenet.studies.effects import study_effects
+from mobilenet.studies.effects import by_metric, study_effects
 from mobilenet.studies.sentences import effects_conclusion, sentence
 
 MOST_ROWS = 20  # configurations that a notebook shows at once
@@ -53,23 +53,18 @@ class StudyFrames(frames.StudyFrames):
         tables = study_tables(self.path)
         comparison = tables.comparison or {"factor": None, "findings": []}
         others = [factor for factor in tables.factors if factor != comparison["factor"]]
-        found = [
-            ": ".join(
-                filter(
-                    None,
-                    (
-                        tables.in_words(finding, others),
-                        axis_name(finding["metric"], tables.of_processes),
-                        sentence(finding, comparison, tables.levels, tables.of_processes),
-                    ),
-                )
-            )
-            for finding in comparison["findings"]
+        found = []
+        for finding in comparison["findings"]:
+            where = tables.in_words(finding, others)
+            what = axis_name(finding["metric"], tables.of_processes)
+            said = sentence(finding, comparison, tables.levels, tables.of_processes)
+            found.append(f"{where}: {what}: {said}" if where else f"{what}: {said}")
+        effects = study_effects(self.path, tables.factors, metrics_of_interest(tables), tables.confidence)
+        conclusions = [
+            effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes)
+            for own in by_metric(effects).values()
         ]
-        for metric in metrics_of_interest(tables):
-            if own := study_effects(self.path, tables.factors, [metric], tables.confidence):
-                found.append(effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes))
-        return [*found, *tables.doubts()]
+        return [*found, *conclusions, *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:
         """Return the means as a table for LaTeX, which wants the package booktabs; `metrics` as for plot."""

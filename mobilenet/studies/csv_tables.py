@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from mobilenet.studies import StudyError
@@ -48,6 +49,16 @@ def table_rows(directory: Path, name: str, numbers: tuple[str, ...] = ()) -> Row
             if not _fits(row.get(column, ""), column in counts, column in texts):
                 raise StudyError(f"{path}: damaged: row {number}, {column} is {row[column][:60]!r}; {AGAIN}")
     return rows
+
+
+def values_of_runs(directory: Path, metrics: Sequence[str]) -> dict[tuple[int, str], dict[int, float]]:
+    """(configuration, metric) -> replication -> value. Raises StudyError."""
+    values: dict[tuple[int, str], dict[int, float]] = {}
+    for row in table_rows(directory, "tables/runs.csv", tuple(metrics)):
+        for metric in metrics:
+            if row.get(metric):
+                values.setdefault((int(row["configuration"]), metric), {})[int(row["replication"])] = float(row[metric])
+    return values
 
 
 def _fits(value: str, is_count: bool, is_text: bool) -> bool:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.configurations import Configuration
-from mobilenet.studies.csv_tables import table_rows
+from mobilenet.studies.csv_tables import table_rows, values_of_runs
 from mobilenet.studies.level_names import table_level
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import Interval, holm, p_of_zero, t_interval
@@ -83,16 +83,19 @@ def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], co
     """All effects on these metrics, from the tables of a study. Raises StudyError."""
     if any(row["label"] == UNSTABLE for row in table_rows(path, "tables/summary.csv")):
         return []
-    levels: dict[int, dict[str, Any]] = {}
-    values: dict[tuple[int, str], dict[int, float]] = {}
-    for row in table_rows(path, "tables/runs.csv", tuple(metrics)):
-        number = int(row["configuration"])
-        levels[number] = {factor: row[factor] for factor in factors}
-        for metric in metrics:
-            if row.get(metric):
-                values.setdefault((number, metric), {})[int(row["replication"])] = float(row[metric])
+    rows = table_rows(path, "tables/runs.csv")
+    levels = {int(row["configuration"]): {factor: row[factor] for factor in factors} for row in rows}
     configurations = [Configuration(number, own, ()) for number, own in sorted(levels.items())]
+    values = values_of_runs(path, metrics)
     return [effect for metric in metrics for effect in effects(configurations, values, metric, confidence)]
+
+
+def by_metric(found: Sequence[Effect]) -> dict[str, list[Effect]]:
+    """The effects on each metric, in the given order."""
+    grouped: dict[str, list[Effect]] = {}
+    for effect in found:
+        grouped.setdefault(effect.metric, []).append(effect)
+    return grouped
 
 
 def write_effects(path: Path, found: Sequence[Effect]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -30,7 +30,7 @@ from mobilenet.studies.caveats import doubts
 from mobilenet.studies.commands import require_programs
 from mobilenet.studies.compare import Finding, findings
 from mobilenet.studies.configurations import Configuration, configurations, seed_of
-from mobilenet.studies.csv_tables import read_rows, table_rows
+from mobilenet.studies.csv_tables import read_rows, table_rows, values_of_runs
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.parts import Part, index
@@ -148,7 +148,7 @@ def compare_study(path: Path) -> list[Finding] | None:
         return None
     for metric in wanted.metrics:
         require_metric(store.study, metric)
-    values, unstable = _values(path, wanted.metrics), _unstable(path)
+    values, unstable = values_of_runs(path, wanted.metrics), _unstable(path)
     found = findings(wanted, store.configurations, values, unstable, store.study.confidence)
     write_rows(path, "comparison", [finding.row() for finding in found])
     write_json(
@@ -157,16 +157,6 @@ def compare_study(path: Path) -> list[Finding] | None:
          "equivalence_margin": wanted.equivalence_margin, "findings": [finding.row() for finding in found]},
     )  # fmt: skip
     return found
-
-
-def _values(path: Path, metrics: Sequence[str]) -> dict[tuple[int, str], dict[int, float]]:
-    """(configuration, metric) -> replication -> value."""
-    values: dict[tuple[int, str], dict[int, float]] = {}
-    for row in table_rows(path, "tables/runs.csv", tuple(metrics)):
-        for metric in metrics:
-            if row.get(metric):
-                values.setdefault((int(row["configuration"]), metric), {})[int(row["replication"])] = float(row[metric])
-    return values
 
 
 def _unstable(path: Path) -> set[int]:

@@ -1,4 +1,4 @@
-"""Whose a datagram is, and where it goes: programs that tell each other addresses, and clients, servers and sockets.
+"""Who sent a datagram and where it goes: programs that exchange addresses, clients, servers and sockets.
 
 Source    ours: docs/guide/real-time.md
 """
@@ -28,7 +28,7 @@ def facts(done: Run) -> dict[str, Any]:
 GOSSIP = """
 time.sleep(0.4)
 if me == 1: own.sendto(b"hello", peers[0])
-if me == 0:  # it tells host 2 where it knows host 1
+if me == 0:  # it passes host 1's address on to host 2
     _, (a, p) = own.recvfrom(100)
     own.sendto(f"{a}:{p}".encode(), peers[2])
 if me == 2:

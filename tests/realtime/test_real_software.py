@@ -1,4 +1,4 @@
-"""Servers and clients as Debian has them, found by their addresses alone: an answer to each question.
+"""Servers and clients packaged by Debian reach each other by address, and every question is answered.
 
 Source    ours: docs/guide/real-time.md
 """

@@ -6,6 +6,7 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,13 @@ def test_only_effects_and_nothing_covers_anything(
     assert [figure.path.stem for figure in drawn] == ["effects"] and rows == [6, 6]
     assert "The 6 largest of 10 effects" in drawn[0].note and drawn[0].note.count("Probably unstable: ") <= 2
     assert has_room(study_tables(factorial))  # 8 combinations of the others
+
+
+@pytest.mark.parametrize(("counts", "expected"), [([2, 2, 2, 2], True), ([2, 2, 2, 2, 2], False), ([9, 2], True)])
+def test_comparisons_with_too_many_combinations_are_not_drawn(counts: list[int], expected: bool) -> None:
+    tables = factorial_of(counts)
+    compared = {"factor": tables.factors[0], "baseline": "0", "confidence": 0.95, "findings": []}
+    assert has_room(replace(tables, comparison=compared)) == expected
 
 
 def factorial_of(counts: list[int], label: str = "") -> StudyTables:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mobilenet.quoting import counted
-from mobilenet.studies.effects import Effect
+from mobilenet.studies.effects import Effect, by_metric
 from mobilenet.studies.sentences import effect_name
 
 from ..study_tables import StudyTables
@@ -29,12 +29,11 @@ GREY = "#999999"
 @contextmanager
 def drawn_effects(found: Sequence[Effect], tables: StudyTables, look: Look) -> Iterator[tuple[Any, str]]:
     """The figure with a panel for each metric, and its note."""
-    metrics = list(dict.fromkeys(effect.metric for effect in found))
-    ranked = [[effect for effect in found if effect.metric == metric] for metric in metrics]
-    most = MOST_ROWS if len(metrics) == 1 else MOST_ROWS // 2
+    ranked = list(by_metric(found).values())
+    most = MOST_ROWS if len(ranked) == 1 else MOST_ROWS // 2
     rows, width = max(min(most, len(own)) for own in ranked), look.width_in or 6.5
     row_in = ROW_IN if width >= WIDE_IN else 1.5 * ROW_IN  # names take two lines
-    with page(width, len(metrics) * (row_in * rows + 0.6) + 0.5, len(metrics), 1, squeeze=False) as (figure, grid):
+    with page(width, len(ranked) * (row_in * rows + 0.6) + 0.5, len(ranked), 1, squeeze=False) as (figure, grid):
         for (axes,), own in zip(grid, ranked, strict=True):
             _draw(axes, own[:most], tables, int(width * 5.5))
         yield figure, _note(tables, most, max(map(len, ranked)))

@@ -18,7 +18,7 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
 from mobilenet.studies.caveats import SAME_MOVEMENT, doubts, has_one_movement
-from mobilenet.studies.effects import Effect, study_effects
+from mobilenet.studies.effects import Effect, by_metric, study_effects
 from mobilenet.studies.sentences import effect_name, effects_conclusion, sentence, signed
 
 from ..figures import study_figures
@@ -221,11 +221,9 @@ def _sentences(findings: list[dict[str, Any]], tables: StudyTables) -> str:
 
 
 def _conclusions(effects: list[Effect], tables: StudyTables) -> list[str]:
-    by_metric: dict[str, list[Effect]] = {}
-    for effect in effects:
-        by_metric.setdefault(effect.metric, []).append(effect)
     return [
-        effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes) for own in by_metric.values()
+        effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes)
+        for own in by_metric(effects).values()
     ]
 
 
