@@ -107,7 +107,6 @@ class Desk:
             case commands.Switch():
                 number = command.branch
                 to_s = session.reached_s(number)
-                session.require_virtual_time("switch")
                 self._back(lambda: session.switch(number), to_s)
             case commands.Watch():
                 if command.node is not None and card(session.simulation, command.node) is None:

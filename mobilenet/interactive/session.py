@@ -284,11 +284,9 @@ class LiveSession:
         left. `on_the_way(simulated_s, to_s)` is called now and then.
         """
         self.require_virtual_time("rewind")
-        to_ns = instant_ns("rewind", to_s)
+        to_ns, now_s = instant_ns("rewind", to_s), self.now_s
         if to_ns > self.now_ns:
-            raise ScenarioError(
-                f"rewind: got {to_s:g} s, expected a time between 0 and the current time, {self.now_s:g} s"
-            )
+            raise ScenarioError(f"rewind: got {to_s:g} s, expected a time between 0 and the current time, {now_s:g} s")
         kept = self._kept(to_ns)
         if len(kept) == len(self.branch.interventions) and to_ns == self.now_ns:
             return
@@ -368,7 +366,7 @@ class LiveSession:
             raise
 
     def forget_violation(self) -> None:
-        """Let the run go on after a violation. In real time it never stopped, so the violation stays in sight."""
+        """Let the run go on after a violation, which stays in sight in real time."""
         if not self.is_real_time:
             self.violation = None
 
