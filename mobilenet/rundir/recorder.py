@@ -140,7 +140,14 @@ class Samples:
 class Recording:
     """Everything that a run records, in memory, as columns."""
 
-    def __init__(self, frames: bool = False, messages: bool = False, links: bool = False, lines: bool = False) -> None:
+    def __init__(
+        self,
+        frames: bool = False,
+        messages: bool = False,
+        links: bool = False,
+        lines: bool = False,
+        causes: bool = False,
+    ) -> None:
         self.events = EventLog()
         self.samples = Samples()
         self.positions = Columns(*COLUMNS["positions"])
@@ -148,6 +155,7 @@ class Recording:
         self.messages = Columns(*COLUMNS["messages"]) if messages else None
         self.links = Columns(*COLUMNS["links"]) if links else None
         self.lines = Columns(*COLUMNS["lines"]) if lines else None
+        self.causes = Columns(*COLUMNS["causes"]) if causes else None
         self.counters: dict[str, Any] = {}
         self._tables: dict[str, Table] = {}
         self._rows: tuple[int, ...] = ()
@@ -164,7 +172,13 @@ class Recording:
 
     def _others(self) -> dict[str, Samples | Columns]:
         """All tables but the events."""
-        optional = {"frames": self.frames, "messages": self.messages, "links": self.links, "lines": self.lines}
+        optional = {
+            "frames": self.frames,
+            "messages": self.messages,
+            "links": self.links,
+            "lines": self.lines,
+            "causes": self.causes,
+        }
         recorded = {name: table for name, table in optional.items() if table is not None}
         return {"samples": self.samples, "positions": self.positions, **recorded}
 

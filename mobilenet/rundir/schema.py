@@ -22,7 +22,7 @@ REQUIRED_FILES: Final = (
 )
 DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made again
 MOST_LISTED: Final = 20  # entries of a list, in the detail of a message
-OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines")
+OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines", "causes")
 
 COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
     "events": {
@@ -73,6 +73,21 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "life": "int64",  # of the node, from 1
         "said": "bool",  # by the program; otherwise to it
         "line": "string",
+    },
+    "causes": {  # what led to what; a row is named by its number, from 0
+        "time_ns": "int64",
+        "node": "string",
+        "step": "string",  # queued, sent, acknowledged, timer, wire or arrived
+        "cause": "int64",  # the row that led to it; -1: none that is recorded
+        "kind": "string",  # class of the message, or the timer's name
+        "to": "string",  # the receiver; empty: all within reach
+        "messages": "string",  # the application messages in it, separated by spaces
+        "start_ns": "int64",  # of sent: on the air from here; of timer: started then; otherwise -1
+        "end_ns": "int64",  # of sent: to here; otherwise -1
+        "size_bytes": "int64",  # of wire: with headers; otherwise -1
+        "window": "string",  # of a segment of TCP: which window, or rule, had kept it back
+        "events": "int64",  # how many rows `events` had
+        "heard": "string",  # of sent: each node within reach, with :OUTCOME if it did not receive it
     },
 }
 

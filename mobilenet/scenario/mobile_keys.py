@@ -46,6 +46,7 @@ class RecordParameters(Parameters):
     frames: bool = Field(default=False, description="one row for each frame and node within its reach")
     messages: bool = Field(default=False, description="one row for each protocol message and receiver")
     programs: bool = Field(default=False, description="one row for each line to or from programs")
+    causes: bool = Field(default=False, description="what led to what, for `mobilenet why`: see the run directory")
     positions_interval_s: float | None = Field(
         default=1.0, ge=0.01, le=1e6, description="between two positions of each host; null: no positions"
     )

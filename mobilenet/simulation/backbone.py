@@ -148,7 +148,7 @@ Backbone = TreeBackbone | VCubeBackbone
 def new_backbone(
     kernel: Kernel, parameters: BackboneParameters, positions: Positions, on_hop: Hop | None = None
 ) -> Backbone:
-    """The backbone of the stations at these places; `on_hop(a, b, message)` sees each message put on a link."""
+    """The backbone of the stations at these places; `on_hop(a, b, message, bytes)` sees each message put on a link."""
     p, stations = parameters, len(positions)
     bits_per_s, delay_ns = round(p.bandwidth_mbps * 1_000_000), ns(p.delay_ms / 1000)
     edges = links(p, positions)

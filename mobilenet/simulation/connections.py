@@ -36,6 +36,7 @@ class Channels:
         self._node = node
         self._kernel = context.kernel
         self._client: ChannelClient | None = None
+        self._causes = context.causes
         self._endpoint = Endpoint(self, parameters)
 
     @property
@@ -73,17 +74,24 @@ class Channels:
     def now(self) -> int:
         return self._kernel.now
 
-    def timer(self, action: Callable[[], None]) -> Timer:
+    def timer(self, action: Callable[[], None]) -> Any:
         """Stopped by its connection, so the node need not know it."""
 
         def fire() -> None:
             action()
             self._node.sample()
 
-        return Timer(self._kernel, fire)
+        noted = None if self._causes is None else self._causes.timer(self._node.name, fire, action)
+        return Timer(self._kernel, fire) if noted is None else noted.over(Timer(self._kernel, noted.fire))
 
     def send(self, to: int, message: Any) -> None:
         raise NotImplementedError
+
+    def _note_window(self, to: int, segment: Segment) -> None:
+        """For the log of causes: what had kept this segment back."""
+        if self._causes is not None:
+            link = self._endpoint.links.get((to, segment.source))
+            self._causes.window = "" if link is None else link.connection.blocked_by
 
     def accepts(self, peer: int) -> bool:
         return self._client is not None and self._client.accepts(peer)
@@ -110,6 +118,7 @@ class RadioChannels(Channels):
         self._samples = context.recording.samples
 
     def send(self, to: int, message: Any) -> None:
+        self._note_window(to, message)
         node = self._node
         framing = self._framing
         psdu_bytes, duration_ns = framing.segment(message.size_bytes)
@@ -161,6 +170,7 @@ class WiredChannels(Channels):
         return self._tree.routes.near[self.me]
 
     def send(self, to: int, message: Any) -> None:
+        self._note_window(to, message)
         self._tree.hop(self.me, to, message, self._header_bytes, partial(self._arrive, to, message))
 
     def _arrive(self, at: int, segment: Segment) -> None:

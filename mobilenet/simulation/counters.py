@@ -18,6 +18,7 @@ from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.network.wired.network import WiredNetwork
 from mobilenet.rundir.recorder import Recording
+from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.observer import Observer
 
@@ -47,12 +48,14 @@ class Counters:
         self._recording = recording
         self._wired_kinds: dict[type, list[int]] = {}  # message class -> hops, bytes, payload bytes
         self.on_hop: HopObserver | None = None  # an onlooker, e.g. a live page
+        self.causes = None if recording.causes is None else CauseLog(kernel, recording)
 
     def frame_observer(self) -> FrameObserver | None:
         """What sees every frame when it has been received; None where the tables are not wanted."""
+        on_sent = None if self.causes is None else self.causes.sent
         frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:
-            return None
+            return on_sent
 
         def observe(frame: Frame) -> None:
             start, end, sender = frame.start_ns, frame.start_ns + frame.duration_ns, frame.sender
@@ -79,9 +82,9 @@ class Counters:
                 size = frame.message.size_bytes
                 messages.add(start, None, sender.name, frame.to.name, "radio", kind, size, OUT_OF_RANGE, *about)
 
-        return observe
+        return both(observe, on_sent)
 
-    def wired_hop(self, a: int, b: int, message: Any) -> Callable[[bool], None] | None:
+    def wired_hop(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[bool], None] | None:
         """A message is put on the link from a to b; what is returned is called when it arrives, or is lost."""
         tally = self._wired_kinds.setdefault(message.__class__, [0, 0, 0])
         tally[0] += 1
@@ -92,14 +95,18 @@ class Counters:
             self._recording.samples.add(kernel.now, f"s{a}", quantity, length)
         if self.on_hop is not None:
             self.on_hop(a, b, message)
-        messages = self._recording.messages
+        messages, noted = self._recording.messages, None
+        if self.causes is not None:
+            noted = self.causes.wire(a, b, message, size_bytes)
         if messages is None:
-            return None
+            return noted
         sent, kind, size, about = kernel.now, type(message).__name__, message.size_bytes, contents(message)
 
         def note(arrives: bool) -> None:
             arrived, outcome = (kernel.now, "received") if arrives else (None, LINK_CUT)
             messages.add(sent, arrived, f"s{a}", f"s{b}", "wired", kind, size, outcome, *about)
+            if noted is not None:
+                noted(arrives)
 
         return note
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from mobilenet.protocols.port import MessageId
@@ -49,6 +49,52 @@ def contents(message: Any) -> Contents:
     return about
 
 
+def carried(message: Any) -> list[str]:
+    """The application messages whose bodies are in a message: objects with `id` and a body or a payload, or with a host
+    (`host`, `origin`), `seq` and `body`, in it or in its lists. In a program's message: each pair of whole numbers, which may be
+    the name of one.
+    """
+    kind = type(message)
+    how = _KINDS.get(kind)
+    if how is None:
+        how = _KINDS[kind] = _way(message)
+    return how(message)
+
+
+_KINDS: dict[type, Callable[[Any], list[str]]] = {}
+
+
+def _way(message: Any) -> Callable[[Any], list[str]]:
+    """How messages of this class are looked at; it is worked out once."""
+    names = _fields(message).keys()
+    if "id" in names and isinstance(message.id, tuple) and ("body" in names or hasattr(message, "payload_bytes")):
+        return lambda m: [_name(m.id)]
+    if "body" in names and "seq" in names and ("host" in names or "origin" in names):
+        return lambda m: [f"h{m.host if 'host' in names else m.origin}:{m.seq}"]
+    if hasattr(message, "text") and hasattr(message, "value"):
+        return lambda m: _pairs(m.value)
+    return _inside if names else lambda m: []
+
+
+def _inside(message: Any) -> list[str]:
+    return [
+        name
+        for value in _spread(_fields(message).values())
+        if hasattr(value, "size_bytes") or hasattr(value, "_fields") or dataclasses.is_dataclass(value)
+        for name in carried(value)
+    ]
+
+
+def _pairs(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [name for item in value.values() for name in _pairs(item)]
+    if not isinstance(value, (list, tuple)):
+        return []
+    if len(value) == 2 and all(type(item) is int for item in value):
+        return [f"h{value[0]}:{value[1]}"]
+    return [name for item in value for name in _pairs(item)]
+
+
 def _fields(message: Any) -> dict[str, Any]:
     if hasattr(message, "_asdict"):
         return dict(message._asdict())
@@ -69,7 +115,7 @@ def _spread(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _name(message: MessageId) -> str:
-    return f"h{message.host}:{message.seq}"
+    return f"{'h' if isinstance(message, MessageId) else 'p'}{message[0]}:{message[1]}"
 
 
 def _plain(value: Any) -> Any:

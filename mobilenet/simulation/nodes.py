@@ -46,7 +46,8 @@ class Context:
     """What a node needs of the run that it lives in. It is complete when the run begins, and only hosts are added.
 
     stations, hosts: the transceivers of all, by number; new_host(node): the host's protocol, built on what survived;
-    associating: the stations whose protocol is to know which hosts are associated with them, by number
+    associating: the stations whose protocol is to know which hosts are associated with them, by number;
+    causes: the log of what led to what (causes.py), if it is kept
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Context:
         medium: Medium,
         seed: int,
         new_host: Callable[[Any], Any],
+        causes: Any = None,
     ) -> None:
         self.kernel = kernel
         self.recording = recording
@@ -64,6 +66,7 @@ class Context:
         self.medium = medium
         self.seed = seed
         self.new_host = new_host
+        self.causes = causes
         self.stations: list[Transceiver] = []
         self.hosts: list[Transceiver] = []
         self.associating: dict[int, Any] = {}
@@ -93,6 +96,9 @@ class Node:
         self._framing = context.framing
         self._calendar: Calendar = context.kernel.calendar
         self._mac = mac
+        self._enqueue: Callable[[Frame], bool] = mac.enqueue
+        if context.causes is not None:
+            self._enqueue = context.causes.queueing(name, mac.enqueue)
         self._random = Stream(context.seed, "protocol", name)
         self._timers: list[Timer] = []
         self._channels: list[Any] = []  # connections.py; over the radio first
@@ -114,10 +120,12 @@ class Node:
             raise ValueError(f"between: the lower bound {least} is more than the upper bound {most}")
         return least + self._random.below(most - least + 1)
 
-    def timer(self, action: Callable[[], None]) -> Timer:
-        timer = NodeTimer(self, self._context.kernel, action)
+    def timer(self, action: Callable[[], None]) -> Any:
+        causes = self._context.causes
+        noted = None if causes is None else causes.timer(self.name, action)
+        timer = NodeTimer(self, self._context.kernel, action if noted is None else noted.fire)
         self._timers.append(timer)
-        return timer
+        return timer if noted is None else noted.over(timer)
 
     def broadcast(self, message: Any) -> None:
         self._transmit(None, message)
@@ -129,7 +137,7 @@ class Node:
         framing, node = self._framing, self.counterpart(whole("unicast: the receiver", to))
         psdu_bytes, duration_ns = framing.acknowledged_datagram(whole("size_bytes", message.size_bytes))
         rate_mbps = framing.unicast_mbps
-        self._mac.enqueue(Frame(self.transceiver, node, message, psdu_bytes, duration_ns, rate_mbps, self, True))
+        self._enqueue(Frame(self.transceiver, node, message, psdu_bytes, duration_ns, rate_mbps, self, True))
 
     def counterpart(self, to: int) -> Transceiver:
         raise NotImplementedError
@@ -147,14 +155,14 @@ class Node:
         self.transceiver.hand_up = radio.hand_up
 
     def transmit(self, frame: Frame) -> None:
-        self._mac.enqueue(frame)
+        self._enqueue(frame)
 
     def _transmit(self, to: Transceiver | None, message: Any) -> None:
         framing = self._framing
         psdu_bytes, duration_ns = framing.datagram(whole("size_bytes", message.size_bytes))
         for quantity, length in message.list_sizes():
             self._samples.add(self._calendar.now, self.name, str(quantity), whole("list_sizes: a length", length))
-        self._mac.enqueue(
+        self._enqueue(
             Frame(self.transceiver, to, message, psdu_bytes, duration_ns, framing.broadcast_mbps, client=self)
         )
 

@@ -54,7 +54,7 @@ class Connection:
     __slots__ = (
         "_ack_delay_ns", "_ack_every", "_ack_timer", "_attempts", "_deadline", "_last_sent", "_mss", "_nagle",
         "_owed",
-        "_parameters", "_peer_window", "_port", "_timed_at", "_timed_end", "_timer", "_window", "backlog",
+        "_parameters", "_peer_window", "_port", "_timed_at", "_timed_end", "_timer", "_window", "backlog", "blocked_by",
         "congestion",
         "counts", "estimator", "incarnation", "incoming", "peer_incarnation", "state",
     )  # fmt: skip
@@ -79,6 +79,7 @@ class Connection:
         self._timed_end = 0  # the round trip being measured ends when all below this is acknowledged; 0: none is
         self._timed_at = 0
         self._last_sent = 0
+        self.blocked_by = ""  # what kept the next bytes back: a window, Nagle's rule, or the limit on messages
         self.state = State.CLOSED
         self.incarnation = incarnation
         self.peer_incarnation = UNKNOWN
@@ -305,11 +306,15 @@ class Connection:
         while True:
             length = backlog.available(mss)
             if length <= 0:
+                self.blocked_by = "messages_in_flight" if backlog.nxt < backlog.end else ""
                 return
-            if backlog.nxt + length > backlog.una + min(self.congestion.allowance, self._peer_window):
+            allowance = self.congestion.allowance
+            if backlog.nxt + length > backlog.una + min(allowance, self._peer_window):
+                self.blocked_by = "receive_window" if self._peer_window < allowance else "congestion_window"
                 return
             fresh = backlog.nxt == backlog.highest
             if fresh and length < mss and self._nagle and backlog.flight:
+                self.blocked_by = "nagle"
                 return
             self._transmit(backlog.take(length), fresh)
 

@@ -20,7 +20,7 @@ from mobilenet.quoting import counted
 
 Edge = tuple[int, int]
 Receive = Callable[[int, Any], None]
-Hop = Callable[[int, int, Any], Callable[[bool], None] | None]
+Hop = Callable[[int, int, Any, int], Callable[[bool], None] | None]
 
 
 def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
@@ -105,8 +105,8 @@ class WiredNetwork:
         header_bytes: int,
         on_hop: Hop | None = None,
     ) -> None:
-        """`near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message)` sees each message put on
-        a link, and may return what to call when it arrives (True), or is lost (False)."""
+        """`near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message, bytes)` sees each message
+        put on a link, with headers, and may return what to call when it arrives (True), or is lost (False)."""
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
@@ -154,14 +154,14 @@ class WiredNetwork:
 
     def _send(self, a: int, b: int, message: Any, arrive: Arrive, header_bytes: int | None = None) -> None:
         """`arrive`: a partial, of which the message is the last argument."""
-        arrived = None if self._on_hop is None else self._on_hop(a, b, message)
+        size_bytes = message.size_bytes + (self._header_bytes if header_bytes is None else header_bytes)
+        arrived = None if self._on_hop is None else self._on_hop(a, b, message, size_bytes)
         if arrived is not None:
             arrive = _Noted(arrive, arrived)
-        around = self._header_bytes if header_bytes is None else header_bytes
         link = self.links.get((a, b))
         if link is None:
             link = self._link(a, b)
-        link.send(message.size_bytes + around, arrive)
+        link.send(size_bytes, arrive)
 
     def _link(self, a: int, b: int) -> Link:
         link = self.links.get((a, b))

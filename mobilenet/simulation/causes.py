@@ -1,0 +1,171 @@
+"""The log of what led to what: which reception, timer or message on a wire made a node send, and what it carried.
+
+Model     a handler runs when a frame has been received, when the node's own frame has left, when a timer fires, or when
+          a message arrives over a wire. Each of these is a row, and so is everything that a handler sends: its `cause`
+          is the row of the handler. Rows are only added, so a row is named by its number. What the world does to a
+          node (a new cell, a crash, the application's broadcast) has no row: its consequences have the cause -1.
+          The log costs nothing when it is not kept: nodes and links then call the functions that they always call
+Units     integer nanoseconds, bytes
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.network.radio.frame import ACK, RECEIVED, SINR_OUTCOMES, Frame
+from mobilenet.rundir.recorder import Recording
+from mobilenet.simulation.message_fields import carried
+
+NONE = -1  # the number of no row
+OUTCOMES = tuple("" if outcome == RECEIVED else f":{name}" for outcome, name in enumerate(SINR_OUTCOMES))
+
+
+class CauseLog:
+    """The log of one run."""
+
+    def __init__(self, kernel: Kernel, recording: Recording) -> None:
+        assert recording.causes is not None
+        self._calendar = kernel.calendar
+        self._table = recording.causes
+        self._add = recording.causes.add
+        self._events = recording.events.time_ns  # one entry for each event
+        self._handler = NONE  # the row of the handler that runs, or ran last
+        self._handler_ns = NONE
+        self.window = ""  # what had kept the next segment of TCP back
+        self._queues: dict[str, deque[tuple[Frame, int]]] = {}  # sender -> its frames that may still be sent
+
+    def cause(self) -> int:
+        """The row of the running handler. A handler ends within its instant."""
+        return self._handler if self._handler_ns == self._calendar.now else NONE
+
+    def _begin(self) -> None:
+        self._handler, self._handler_ns = len(self._table), self._calendar.now
+
+    # --- the radio
+
+    def queueing(self, node: str, enqueue: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
+        """`enqueue` of this node's MAC, noted."""
+        queue = self._queues[node] = deque()
+
+        def noted(frame: Frame) -> bool:
+            message, to = frame.message, frame.to
+            queue.append((frame, len(self._table)))
+            self._add(
+                self._calendar.now, node, "queued", self.cause(), type(message).__name__, "" if to is None else to.name,
+                " ".join(carried(message)), NONE, NONE, NONE, self.window, len(self._events), "",
+            )  # fmt: skip
+            self.window = ""
+            return enqueue(frame)
+
+        return noted
+
+    def sent(self, frame: Frame) -> None:
+        """Every receiver has had the frame: their handlers run next, and the sender's."""
+        is_ack = frame.kind == ACK
+        to = frame.to
+        row = self._row_of(frame.message if is_ack else frame)
+        if is_ack:
+            step, kind, messages = "acknowledged", "mac_ack", ""
+        else:
+            step, kind = "sent", type(frame.message).__name__
+            messages = NONE if row == NONE else self._table.lists["messages"][row]
+        heard = " ".join(
+            [node.name + OUTCOMES[outcome] for node, outcome in zip(frame.receivers, frame.outcomes, strict=True)]
+        )
+        self._begin()
+        self._add(
+            self._calendar.now, frame.sender.name, step, row, kind, "" if to is None else to.name, messages or "",
+            frame.start_ns, frame.start_ns + frame.duration_ns, NONE, "", len(self._events), heard,
+        )  # fmt: skip
+
+    def _row_of(self, frame: Frame) -> int:
+        """The row in which the frame was queued. Frames leave in order, and those before it are over."""
+        queue = self._queues.get(frame.sender.name)
+        for position, (waiting, row) in enumerate(queue or ()):
+            if waiting is frame:
+                assert queue is not None
+                for _ in range(position):
+                    queue.popleft()
+                return row
+        return NONE
+
+    # --- timers
+
+    def timer(self, node: str, fire: Callable[[], None], action: Callable[[], None] | None = None) -> NotedTimer:
+        """A timer that notes when it fires, and where it was started. `action` has its name, if `fire` has not."""
+        return NotedTimer(self, node, fire, name_of(fire if action is None else action))
+
+    def fired(self, node: str, name: str, since_ns: int, cause: int) -> None:
+        self._begin()
+        self._add(
+            self._calendar.now, node, "timer", cause, name, "", "", since_ns, NONE, NONE, "", len(self._events), "",
+        )  # fmt: skip
+
+    @property
+    def now(self) -> int:
+        return self._calendar.now
+
+    # --- wires
+
+    def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[bool], None]:
+        """A message is put on the link from a to b; what is returned is called when it arrives, or is lost."""
+        row, kind, messages = len(self._table), type(message).__name__, " ".join(carried(message))
+        self._add(
+            self._calendar.now, f"s{a}", "wire", self.cause(), kind, f"s{b}", messages, NONE, NONE, size_bytes,
+            self.window, len(self._events), "",
+        )  # fmt: skip
+        self.window = ""
+
+        def note(arrives: bool) -> None:
+            if arrives:
+                self._begin()
+                self._add(
+                    self._calendar.now, f"s{b}", "arrived", row, kind, f"s{b}", messages, NONE, NONE, NONE, "",
+                    len(self._events), "",
+                )  # fmt: skip
+
+        return note
+
+
+class NotedTimer:
+    """A node's timer, in front of the kernel's."""
+
+    __slots__ = ("_action", "_cause", "_log", "_name", "_node", "_since_ns", "_timer")
+
+    def __init__(self, log: CauseLog, node: str, action: Callable[[], None], name: str) -> None:
+        self._log = log
+        self._node = node
+        self._action = action
+        self._name = name
+        self._since_ns, self._cause = 0, NONE
+        self._timer: Any = None
+
+    def over(self, timer: Any) -> NotedTimer:
+        """The kernel's timer, which calls `fire`."""
+        self._timer = timer
+        return self
+
+    @property
+    def running(self) -> bool:
+        return bool(self._timer.running)
+
+    def start(self, delay_ns: Any) -> None:
+        self._since_ns, self._cause = self._log.now, self._log.cause()
+        self._timer.start(delay_ns)
+
+    def stop(self) -> None:
+        self._timer.stop()
+
+    def fire(self) -> None:
+        self._log.fired(self._node, self._name, self._since_ns, self._cause)
+        self._action()
+
+
+def name_of(action: Callable[[], None]) -> str:
+    """A timer's name: the one that its action was given (`timer_name`), or that of the action."""
+    name = getattr(action, "timer_name", None) or getattr(action, "__name__", "timer")
+    return str(name).removeprefix("_").removeprefix("on_").replace("<lambda>", "timer")

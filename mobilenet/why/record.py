@@ -1,0 +1,136 @@
+"""The causes and events of one run, indexed for walks from a delivery back to its broadcast.
+
+Model     rows of `causes` are named by their numbers. A handler is a row of the steps sent, acknowledged, timer and
+          arrived; an event belongs to the last handler before it, if that handler is of the event's instant
+Units     integer nanoseconds
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mobilenet.rundir.table import Table
+
+NONE = -1
+QUEUED, SENT, ACKNOWLEDGED, TIMER, WIRE, ARRIVED = "queued", "sent", "acknowledged", "timer", "wire", "arrived"
+HANDLERS = (SENT, ACKNOWLEDGED, TIMER, ARRIVED)
+RECEIVED, OUT_OF_RANGE = "received", "out_of_range"
+
+
+class Delivery(NamedTuple):
+    """One `deliver` event: its row in `events`, the handler that it belongs to, and where the host was."""
+
+    event: int
+    time_ns: int
+    node: str
+    message: str
+    station: str | None
+    handler: int
+
+
+class Broadcast(NamedTuple):
+    event: int
+    time_ns: int
+    node: str
+
+
+class Record:
+    """The rows of one run."""
+
+    def __init__(self, causes: Mapping[str, list[Any]], events: Table) -> None:
+        self.time_ns, self.node, self.step = causes["time_ns"], causes["node"], causes["step"]
+        self.cause, self.kind, self.to = causes["cause"], causes["kind"], causes["to"]
+        self.start_ns, self.end_ns, self.size_bytes = causes["start_ns"], causes["end_ns"], causes["size_bytes"]
+        self.window = causes["window"]
+        self.messages: list[tuple[str, ...]] = [tuple(text.split()) for text in causes["messages"]]
+        self._heard: list[Any] = list(causes["heard"])
+        handlers = [row for row, step in enumerate(self.step) if step in HANDLERS]
+        self._handlers = handlers
+        self._handler_events = [causes["events"][row] for row in handlers]
+        self.sent_rows: dict[int, list[int]] = defaultdict(list)  # queued row -> when it was on the air
+        self.left_before_ns: dict[int, int] = {}  # queued row -> when the frame before it last left
+        self.queued: dict[tuple[str, str], list[int]] = defaultdict(list)  # (node, message) -> queued rows
+        self.arrivals: dict[str, list[int]] = defaultdict(list)  # message -> rows in which somebody got it
+        self._index()
+        self.events = events
+        self.broadcasts: dict[str, Broadcast] = {}
+        self.deliveries: list[Delivery] = []
+        self.known_at: dict[tuple[str, str], int] = {}  # (node, message) -> event in which it was delivered or sent
+        self._read_events()
+
+    def _index(self) -> None:
+        last: dict[str, int] = {}  # node -> its last frame that is on record as queued
+        for row, step in enumerate(self.step):
+            if step == SENT:
+                self.sent_rows[self.cause[row]].append(row)
+                for message in self.messages[row]:
+                    self.arrivals[message].append(row)
+            elif step == ARRIVED:
+                for message in self.messages[row]:
+                    self.arrivals[message].append(row)
+            elif step == QUEUED:
+                node = self.node[row]
+                before = last.get(node, NONE)
+                self.left_before_ns[row] = before  # its row for now: it may not have left yet
+                last[node] = row
+                for message in self.messages[row]:
+                    self.queued[node, message].append(row)
+        for row, before in self.left_before_ns.items():
+            while before != NONE and before not in self.sent_rows:  # it was never sent
+                before = before if before < 0 else self._before(before)
+            self.left_before_ns[row] = NONE if before == NONE else self.time_ns[self.sent_rows[before][-1]]
+
+    def _before(self, row: int) -> int:
+        """The frame that the node had queued before one that was never sent."""
+        node = self.node[row]
+        for earlier in range(row - 1, -1, -1):
+            if self.step[earlier] == QUEUED and self.node[earlier] == node:
+                return earlier
+        return NONE
+
+    def _read_events(self) -> None:
+        columns = self.events
+        rows = zip(
+            columns["time_ns"], columns["node"], columns["event"], columns["message"], columns["station"], strict=True
+        )
+        for number, (time_ns, node, event, message, station) in enumerate(rows):
+            if event == "deliver":
+                handler = self.handler_of(number, time_ns)
+                self.deliveries.append(Delivery(number, time_ns, node, message, station, handler))
+                self.known_at.setdefault((node, message), number)
+            elif event == "broadcast":
+                self.broadcasts[message] = Broadcast(number, time_ns, node)
+                self.known_at.setdefault((node, message), number)
+
+    def handler_of(self, event: int, time_ns: int) -> int:
+        """The handler in which an event happened; NONE: the world did it."""
+        place = bisect_right(self._handler_events, event) - 1
+        if place < 0:
+            return NONE
+        row = self._handlers[place]
+        return row if self.time_ns[row] == time_ns else NONE
+
+    def heard(self, row: int) -> dict[str, str]:
+        """What became of a transmission at each node within its reach."""
+        found = self._heard[row]
+        if isinstance(found, str):
+            pairs = (entry.partition(":") for entry in found.split())
+            found = self._heard[row] = {node: outcome or RECEIVED for node, _, outcome in pairs}
+        return found
+
+    def outcome(self, queued: int, node: str) -> str:
+        """What became of a frame at a node, in its last transmission."""
+        rows = self.sent_rows.get(queued)
+        return self.heard(rows[-1]).get(node, OUT_OF_RANGE) if rows else "never_sent"
+
+    def is_received(self, row: int, node: str) -> bool:
+        """Whether this row brought the node a frame or a message."""
+        if self.step[row] == ARRIVED:
+            return bool(self.node[row] == node)
+        if self.step[row] != SENT or self.to[row] not in ("", node):
+            return False
+        return self.node[row] != node and self.heard(row).get(node) == RECEIVED

@@ -1,0 +1,386 @@
+"""The story of a delivery: stretches without hole or overlap, from the broadcast to the delivery.
+
+Model     the walk goes backwards. From the delivery to the reception that brought the message; from there to the node
+          that sent it, and how the message had come to that node; and so on, to the broadcast. At each node the time
+          between the message's arrival and its departure is divided by the frames that carried it before, and by what
+          the node waited for between them
+Kinds     docs/models/causes.md defines each by the events that begin and end it
+Units     integer nanoseconds
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from mobilenet.why.record import ACKNOWLEDGED, ARRIVED, NONE, RECEIVED, SENT, TIMER, Delivery, Record
+from mobilenet.why.states import States
+
+# kinds
+QUEUE, CONTENTION, AIR, LOST = "queue", "contention", "air", "lost"
+RETRY, TIMER_KIND, ORDER, WINDOW, HANDSHAKE = "retry", "timer", "order", "window", "handshake"
+HEAD_OF_LINE, MAC_RETRY = "head_of_line", "mac_retry"
+WIRE_QUEUE, WIRE_TRANSMISSION, WIRE_PROPAGATION = "wire_queue", "wire_transmission", "wire_propagation"
+ELSEWHERE, PROGRAM, UNEXPLAINED = "elsewhere", "program", "not_explained"
+# legs
+UPLINK, BACKBONE, CELL, HOST = "uplink", "backbone", "cell", "host"
+WAITING = frozenset((RETRY, TIMER_KIND, UNEXPLAINED, ELSEWHERE))  # what the state of a host explains better
+
+
+class Stretch(NamedTuple):
+    """`row`: the row of `causes` that shows it; `reason`: the outcome of the frame before, a timer, a message."""
+
+    begin_ns: int
+    end_ns: int
+    kind: str
+    leg: str
+    place: str
+    row: int = NONE
+    reason: str = ""
+    held_by: str = ""  # the message that the one of the story waited for
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+Wire = Callable[[int], tuple[int, int]]  # bytes -> (transmission, propagation), ns
+
+
+class Stories:
+    """The stories of one run."""
+
+    def __init__(self, record: Record, states: States, wire_ns: Wire, is_program: bool = False) -> None:
+        """`wire_ns(bytes)`: how long a message of this size, with headers, is put on a wire and how long it travels."""
+        self._record = record
+        self._states = states
+        self._wire_ns = wire_ns
+        self._is_program = is_program
+        self._delivery = {(one.node, one.message): one for one in record.deliveries}
+        self._before: dict[int, Delivery] = {}  # event of a delivery -> the one before it in its handler
+        last: dict[str, Delivery] = {}
+        for one in record.deliveries:
+            before = last.get(one.node)
+            if before is not None and before.handler == one.handler != NONE:
+                self._before[one.event] = before
+            last[one.node] = one
+        self._stories: dict[tuple[str, str], list[Stretch]] = {}
+        self._ways: dict[tuple[int, str], list[Stretch]] = {}
+        self._telling: set[tuple[str, str]] = set()
+
+    def of(self, message: str, node: str) -> list[Stretch]:
+        """In order of time; the lengths add up to the delay. KeyError for a delivery that is not on record."""
+        key = (node, message)
+        found = self._stories.get(key)
+        if found is None:
+            self._telling.add(key)
+            found = self._stories[key] = self._tell(self._delivery[key])
+            self._telling.discard(key)
+        return found
+
+    # --- one delivery
+
+    def _tell(self, one: Delivery) -> list[Stretch]:
+        record = self._record
+        sent = record.broadcasts.get(one.message)
+        if sent is None or sent.time_ns >= one.time_ns:
+            return []
+        arrival = self._arrival_at_receiver(one)
+        if arrival == NONE:
+            held = self._wait(one.node, sent.time_ns, one.time_ns, one.handler, one.message, "", HOST, one.node)
+            held = [stretch._replace(leg=_leg_at(stretch.place, one.node)) for stretch in held]
+            return self._with_states(held, sent.node, one.node)
+        way = self._way(arrival, one.message, one.node)
+        arrived_ns = record.time_ns[arrival]
+        held = [] if arrived_ns >= one.time_ns else self._hold(one, arrived_ns, arrival)
+        return self._with_states(_clipped(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
+
+    def _arrival_at_receiver(self, one: Delivery) -> int:
+        record = self._record
+        if one.handler != NONE and one.message in record.messages[one.handler]:
+            if record.is_received(one.handler, one.node):
+                return one.handler
+        since_ns = self._states.session_began_ns(one.node, one.time_ns)
+        got = [
+            row
+            for row in record.arrivals.get(one.message, ())
+            if record.time_ns[row] <= one.time_ns and record.is_received(row, one.node)
+        ]
+        of_cell = [row for row in got if record.node[row] == one.station] if one.station else got
+        recent = [row for row in of_cell or got if record.time_ns[row] >= since_ns]
+        return recent[0] if recent else got[-1] if got else NONE
+
+    def _hold(self, one: Delivery, from_ns: int, arrival: int) -> list[Stretch]:
+        """The message is at the host, and is not delivered yet."""
+        record, to_ns = self._record, one.time_ns
+        if record.kind[arrival].startswith("Tcp"):
+            return [Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)]
+        blocker = self._blocker(one, from_ns)
+        if blocker is not None:
+            story = _clipped(self.of(blocker.message, one.node), from_ns, to_ns)
+            told = [stretch._replace(held_by=stretch.held_by or blocker.message) for stretch in story]
+            return _filled(told, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
+        return self._wait(one.node, from_ns, to_ns, one.handler, one.message, "", HOST, one.node)
+
+    def _blocker(self, one: Delivery, from_ns: int) -> Delivery | None:
+        """The last message that was delivered in the same handler and that this one causally depends on; without one,
+        the last one that was delivered there.
+        """
+        record = self._record
+        sent = record.broadcasts[one.message]
+        before = self._before.get(one.event)
+        first = before
+        while before is not None:
+            known = record.known_at.get((sent.node, before.message))
+            if (before.node, before.message) not in self._telling and known is not None and known < sent.event:
+                return before
+            before = self._before.get(before.event)
+        return first if first is not None and (first.node, first.message) not in self._telling else None
+
+    # --- the way to a node
+
+    def _way(self, row: int, message: str, node: str) -> list[Stretch]:
+        """From the broadcast to the moment at which this row brought the message to the node."""
+        record = self._record
+        is_last = node[0] == "h"
+        key = (row, message)
+        if not is_last and key in self._ways:
+            return self._ways[key]
+        out: list[Stretch] = []  # backwards
+        sender = self._departure(row, out, self._leg(row, message), node)
+        sent_row = record.cause[row]
+        if sent_row != NONE:
+            self._dwell(out, sender, message, sent_row, node)
+        out.reverse()
+        if not is_last:
+            self._ways[key] = out
+        return out
+
+    def _leg(self, row: int, message: str) -> str:
+        if self._record.step[row] == ARRIVED:
+            return BACKBONE
+        return CELL if self._record.node[row][0] == "s" else UPLINK
+
+    def _departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
+        """From the queue of a node to the handler of the receiver, backwards. Returns the sender."""
+        record = self._record
+        row_sent = record.cause[row]
+        if row_sent == NONE:  # not on record as queued
+            out.append(Stretch(record.start_ns[row], record.time_ns[row], AIR, leg, record.node[row], row))
+            return record.node[row]
+        if record.step[row] == ARRIVED:
+            self._on_wire(row, out, leg)
+            return record.node[row_sent]
+        self._on_air(row_sent, row, out, leg, node)
+        return record.node[row]
+
+    def _on_wire(self, row: int, out: list[Stretch], leg: str) -> None:
+        record = self._record
+        put = record.cause[row]
+        place = f"{record.node[put]}-{record.node[row]}"
+        transmission_ns, propagation_ns = self._wire_ns(record.size_bytes[put])
+        arrived_ns = record.time_ns[row]
+        end_ns = arrived_ns - propagation_ns
+        begin_ns = max(record.time_ns[put], end_ns - transmission_ns)
+        out.append(Stretch(end_ns, arrived_ns, WIRE_PROPAGATION, leg, place, put))
+        out.append(Stretch(begin_ns, end_ns, WIRE_TRANSMISSION, leg, place, put))
+        out.append(Stretch(record.time_ns[put], begin_ns, WIRE_QUEUE, leg, place, put))
+
+    def _on_air(self, queued: int, last: int, out: list[Stretch], leg: str, node: str) -> None:
+        """All transmissions of one frame up to this one, then contention and queue, backwards."""
+        record = self._record
+        place = record.node[queued]
+        rows = [row for row in record.sent_rows[queued] if row <= last]
+        for number in range(len(rows) - 1, -1, -1):
+            row = rows[number]
+            outcome = record.heard(row).get(node, "out_of_range")
+            kind = AIR if outcome == RECEIVED else LOST
+            begin_ns = record.start_ns[row]
+            out.append(Stretch(begin_ns, record.time_ns[row], kind, leg, place, row, outcome))
+            if number:
+                before = rows[number - 1]
+                reason = record.heard(before).get(record.to[queued], "out_of_range")
+                out.append(Stretch(record.time_ns[before], begin_ns, MAC_RETRY, leg, place, row, reason))
+        begin_ns = record.start_ns[rows[0]] if rows else record.time_ns[last]
+        head_ns = min(max(record.time_ns[queued], record.left_before_ns[queued]), begin_ns)
+        out.append(Stretch(head_ns, begin_ns, CONTENTION, leg, place, queued))
+        out.append(Stretch(record.time_ns[queued], head_ns, QUEUE, leg, place, queued))
+
+    def _dwell(self, out: list[Stretch], sender: str, message: str, departed: int, node: str) -> None:
+        """What happened at a node between the arrival of the message and its departure in this row; then how it got
+        there.
+        """
+        record = self._record
+        leg = self._leg_from(departed)
+        handler, departed_ns = record.cause[departed], record.time_ns[departed]
+        sent = record.broadcasts[message]
+        if sent.node == sender:
+            came, came_ns = NONE, sent.time_ns
+        elif handler != NONE and message in record.messages[handler] and record.is_received(handler, sender):
+            out.extend(reversed(self._way(handler, message, sender)))
+            return
+        else:
+            came = self._first_arrival(sender, message, departed_ns)
+            came_ns = record.time_ns[came] if came != NONE else sent.time_ns
+        self._attempts(out, sender, message, departed, came_ns, node, leg)
+        if came != NONE:
+            out.extend(reversed(self._way(came, message, sender)))
+
+    def _leg_from(self, row: int) -> str:
+        if self._record.step[row] == "wire":
+            return BACKBONE
+        return CELL if self._record.node[row][0] == "s" else UPLINK
+
+    def _first_arrival(self, node: str, message: str, until_ns: int) -> int:
+        record = self._record
+        for row in record.arrivals.get(message, ()):
+            if record.time_ns[row] > until_ns:
+                break
+            if record.is_received(row, node):
+                return row
+        return NONE
+
+    def _attempts(
+        self, out: list[Stretch], sender: str, message: str, departed: int, came_ns: int, node: str, leg: str
+    ) -> None:
+        """Backwards from the departure: what the sender waited for, and the frames with the message before that."""
+        record = self._record
+        cursor_ns, handler, window = record.time_ns[departed], record.cause[departed], record.window[departed]
+        earlier = [
+            row
+            for row in record.queued.get((sender, message), ())
+            if row < departed
+            and record.time_ns[row] >= came_ns
+            and (leg == UPLINK or record.to[row] in ("", node))  # a host sends to the station that it is with
+        ]
+        for row in reversed(earlier):
+            rows = record.sent_rows.get(row)
+            left_ns = record.time_ns[rows[-1]] if rows else record.time_ns[row]
+            if left_ns > cursor_ns:
+                continue  # two copies were queued at once
+            outcome = record.outcome(row, record.to[row] or node)
+            out.extend(reversed(self._wait(sender, left_ns, cursor_ns, handler, message, outcome, leg, node, window)))
+            if rows:
+                tried: list[Stretch] = []
+                self._on_air(row, rows[-1], tried, leg, node)
+                out.extend(_cut(stretch, came_ns, left_ns) for stretch in tried)
+            cursor_ns, handler, window = record.time_ns[row], record.cause[row], record.window[row]
+        out.extend(reversed(self._wait(sender, came_ns, cursor_ns, handler, message, "", leg, node, window)))
+
+    # --- waiting
+
+    def _wait(
+        self, node: str, begin_ns: int, end_ns: int, row: int, message: str, outcome: str, leg: str, target: str,
+        window: str = "",
+    ) -> list[Stretch]:  # fmt: skip
+        """Why the node did nothing for the message between these times: what led to the handler that ended it."""
+        record, holder, out = self._record, node, []
+        while end_ns > begin_ns:
+            if row == NONE:
+                out.extend(reversed(self._world(holder, begin_ns, end_ns, outcome, leg, target)))
+                break
+            step, at, reason = record.step[row], record.node[row], record.kind[row]
+            if step == TIMER and at == holder:
+                kind = RETRY if outcome not in ("", RECEIVED) else TIMER_KIND
+                out.append(Stretch(begin_ns, end_ns, kind, leg, at, row, outcome or reason))
+                break
+            if step == TIMER:
+                since_ns = max(begin_ns, record.start_ns[row])
+                out.append(Stretch(since_ns, end_ns, TIMER_KIND, leg, at, row, reason))
+                end_ns, row = since_ns, record.cause[row]
+                continue
+            queued = record.cause[row]
+            if queued == NONE:
+                out.append(Stretch(begin_ns, end_ns, UNEXPLAINED, leg, holder, row, outcome))
+                break
+            is_own = step in (SENT, ACKNOWLEDGED) and record.node[queued] == node
+            if not is_own and reason.startswith("Tcp"):
+                kind = HANDSHAKE if reason == "TcpSyn" else WINDOW if window else HEAD_OF_LINE
+                out.append(Stretch(begin_ns, end_ns, kind, leg, holder, row, window))
+                break
+            if not is_own and record.messages[row] and message not in record.messages[row]:
+                other = next((m for m in record.messages[row] if m in record.broadcasts), None)
+                if other is not None:
+                    story = _clipped(self._way(row, other, node), begin_ns, end_ns)
+                    told = [s._replace(held_by=s.held_by or other, leg=leg) for s in story]
+                    blank = Stretch(0, 0, ORDER, leg, holder, row, held_by=other)
+                    out.extend(reversed(_filled(told, begin_ns, end_ns, blank)))
+                    break
+            part: list[Stretch] = []
+            if is_own:
+                part.append(Stretch(record.time_ns[queued], end_ns, QUEUE, leg, node, row, reason))
+            else:
+                self._departure(row, part, leg, node)
+            out.extend(stretch for one in part if (stretch := _cut(one, begin_ns, end_ns)).length_ns > 0)
+            end_ns, node = max(begin_ns, min(end_ns, record.time_ns[queued])), record.node[queued]
+            row = record.cause[queued]
+        out.reverse()
+        return [stretch for stretch in out if stretch.length_ns > 0]
+
+    def _world(self, holder: str, begin_ns: int, end_ns: int, outcome: str, leg: str, target: str) -> list[Stretch]:
+        """The wait was ended by something in the world: the host came to another cell, recovered, or joined."""
+        if outcome not in ("", RECEIVED):
+            return [Stretch(begin_ns, end_ns, RETRY, leg, holder, NONE, outcome)]
+        rest = Stretch(begin_ns, end_ns, UNEXPLAINED, leg, holder, NONE, outcome)
+        if leg != CELL:
+            return [rest]
+        away = [
+            rest._replace(begin_ns=a, end_ns=b, kind=ELSEWHERE, reason=station)
+            for a, b, station in self._states.stations(target, begin_ns, end_ns)
+            if station != holder
+        ]
+        return _filled(away, begin_ns, end_ns, rest)
+
+    # --- states of hosts
+
+    def _with_states(self, story: list[Stretch], sender: str, receiver: str) -> list[Stretch]:
+        """Where a host was down, out of coverage or between sessions, that is why others waited."""
+        out: list[Stretch] = []
+        for stretch in story:
+            if stretch.length_ns <= 0:
+                continue
+            host = sender if stretch.leg == UPLINK else receiver if stretch.leg in (CELL, HOST) else ""
+            if stretch.kind not in WAITING or not host or stretch.held_by:
+                out.append(stretch)
+                continue
+            at_ns = stretch.begin_ns
+            for begin_ns, end_ns, state in self._states.between(host, stretch.begin_ns, stretch.end_ns):
+                if begin_ns > at_ns:
+                    out.append(stretch._replace(begin_ns=at_ns, end_ns=begin_ns))
+                out.append(stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason=""))
+                at_ns = end_ns
+            if at_ns < stretch.end_ns:
+                out.append(stretch._replace(begin_ns=at_ns))
+        return out
+
+
+def _leg_at(place: str, receiver: str) -> str:
+    """Where no frame is known to carry the message: the leg that a place belongs to."""
+    if "-" in place:
+        return BACKBONE
+    return CELL if place[0] == "s" else HOST if place == receiver else UPLINK
+
+
+def _cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
+    begin_ns = min(max(stretch.begin_ns, begin_ns), end_ns)
+    return stretch._replace(begin_ns=begin_ns, end_ns=max(begin_ns, min(stretch.end_ns, end_ns)))
+
+
+def _clipped(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
+    """The part of a story between two times."""
+    cut = (_cut(s, begin_ns, end_ns) for s in story if s.end_ns > begin_ns and s.begin_ns < end_ns)
+    return [stretch for stretch in cut if stretch.length_ns > 0]
+
+
+def _filled(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:
+    """A story from one time to the other: what it leaves open is like `blank`."""
+    out, at_ns = [], begin_ns
+    for stretch in story:
+        if stretch.begin_ns > at_ns:
+            out.append(blank._replace(begin_ns=at_ns, end_ns=stretch.begin_ns))
+        out.append(stretch)
+        at_ns = max(at_ns, stretch.end_ns)
+    if at_ns < end_ns:
+        out.append(blank._replace(begin_ns=at_ns, end_ns=end_ns))
+    return out
