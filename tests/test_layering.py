@@ -24,7 +24,7 @@ FLOORS = (
     ("rundir",),
     ("controlled", "programs"),
     ("realtime",),
-    ("simulation", "verify", "metrics", "export"),
+    ("simulation", "verify", "metrics", "export", "why"),
     ("judgement",),
     ("api", "workers"),
     ("studies", "swarm", "replay", "exhaustion"),

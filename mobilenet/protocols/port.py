@@ -9,7 +9,7 @@ Source    ours: docs/protocols/mobile-causal.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from mobilenet.protocols.fields import Id, Number
 
@@ -24,6 +24,21 @@ def association_changes(before: int | None, now: int | None) -> Iterator[tuple[i
         yield before, "on_disassociated"
     if now is not None:
         yield now, "on_associated"
+
+
+Act = TypeVar("Act", bound=Callable[..., None])
+
+
+def timer_name(name: str) -> Callable[[Act], Act]:
+    """Name the timer that a method is the action of, for explanations of delays. Without it, the method's own name is
+    shown.
+    """
+
+    def named(action: Act) -> Act:
+        action.timer_name = name  # type: ignore[attr-defined]
+        return action
+
+    return named
 
 
 class MessageId(NamedTuple):

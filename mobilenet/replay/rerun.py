@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.api import simulate
 from mobilenet.clock import Progress
-from mobilenet.rundir.reader import RunError, read_frame, read_manifest
+from mobilenet.rundir.reader import RunError, read_coded, read_frame, read_manifest
 from mobilenet.rundir.recorder import Recording
+from mobilenet.rundir.table import Table
 from mobilenet.rundir.writer import write_table
 from mobilenet.scenario import ProcessScenario, load_scenario
 from mobilenet.simulation.plugin_code import PluginError, require_allowed
@@ -48,6 +49,15 @@ def write_frames(directory: Path, folder: Path, progress: Progress | None = None
     write_table(folder / "frames.parquet", recording.frames.lists)
 
 
+def causes_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Table:
+    """The table of causes.parquet, replayed if the run has not recorded it."""
+    if (directory / "causes.parquet").exists():
+        return read_coded(directory, "causes")
+    recording = _again(directory, "causes", progress, allow_code)
+    assert recording.causes is not None
+    return Table(recording.causes.lists)
+
+
 def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:
     """Rows of lines.parquet of a run of programs that had not recorded their lines."""
     if not hasattr(load_scenario(directory / "scenario.yaml").protocol, "command"):
@@ -60,7 +70,7 @@ def lines_again(directory: Path, progress: Progress | None = None, allow_code: b
 def _again(directory: Path, what: str, progress: Progress | None, allow_code: bool) -> Recording:
     manifest = read_manifest(directory)
     scenario = load_scenario(directory / "scenario.yaml")
-    if isinstance(scenario, ProcessScenario) and what != "programs":
+    if isinstance(scenario, ProcessScenario) and what not in ("programs", "causes"):
         raise RunError(f"{directory}: a run of processes, whose {what} are counted but not recorded individually")
     if scenario.protocol.name == "datagrams":
         expected = f"one that recorded its {what}, with --set record.{what}=true"

@@ -152,6 +152,7 @@ class ProcessRecord(Parameters):
 
     buffers: bool = Field(default=True, description="samples of buffers whenever they change; false: only at the end")
     programs: bool = Field(default=False, description="one row for each line to or from programs")
+    causes: bool = Field(default=False, description="what led to what, for `mobilenet why`: see the run directory")
 
 
 class ProcessLimits(Parameters):

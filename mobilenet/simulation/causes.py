@@ -35,6 +35,7 @@ class CauseLog:
         self._events = recording.events.time_ns  # one entry for each event
         self._handler = NONE  # the row of the handler that runs, or ran last
         self._handler_ns = NONE
+        self._travelling: dict[tuple[int, int, int], deque[tuple[int, Any]]] = {}  # between processes
         self.window = ""  # what had kept the next segment of TCP back
         self._queues: dict[str, deque[tuple[Frame, int]]] = {}  # sender -> its frames that may still be sent
 
@@ -44,6 +45,10 @@ class CauseLog:
 
     def _begin(self) -> None:
         self._handler, self._handler_ns = len(self._table), self._calendar.now
+
+    def end(self) -> None:
+        """The running handler is over."""
+        self._handler = NONE
 
     # --- the radio
 
@@ -72,13 +77,13 @@ class CauseLog:
             step, kind, messages = "acknowledged", "mac_ack", ""
         else:
             step, kind = "sent", type(frame.message).__name__
-            messages = NONE if row == NONE else self._table.lists["messages"][row]
+            messages = "" if row == NONE else self._table.lists["messages"][row]
         heard = " ".join(
             [node.name + OUTCOMES[outcome] for node, outcome in zip(frame.receivers, frame.outcomes, strict=True)]
         )
         self._begin()
         self._add(
-            self._calendar.now, frame.sender.name, step, row, kind, "" if to is None else to.name, messages or "",
+            self._calendar.now, frame.sender.name, step, row, kind, "" if to is None else to.name, messages,
             frame.start_ns, frame.start_ns + frame.duration_ns, NONE, "", len(self._events), heard,
         )  # fmt: skip
 
@@ -130,6 +135,41 @@ class CauseLog:
 
         return note
 
+    # --- between processes
+
+    def sending(self, i: int, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        """How process i sends, noted."""
+
+        def noted(to: int, message: Any) -> None:
+            row = len(self._table)
+            self._add(
+                self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}",
+                " ".join(carried(message)), NONE, NONE, message.size_bytes, "", len(self._events), "",
+            )  # fmt: skip
+            self._travelling.setdefault((i, to, id(message)), deque()).append((row, message))
+            send(to, message)
+
+        return noted
+
+    def receiving(self, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        """How process i receives, noted."""
+
+        def noted(sender: int, message: Any) -> None:
+            copies = self._travelling.get((sender, i, id(message)))
+            row = copies.popleft()[0] if copies else NONE
+            if not copies:
+                self._travelling.pop((sender, i, id(message)), None)
+            self._begin()
+            messages = self._table.lists["messages"][row] if row != NONE else ""
+            self._add(
+                self._calendar.now, f"p{i}", "arrived", row, type(message).__name__, f"p{i}", messages, NONE, NONE,
+                NONE, "", len(self._events), "",
+            )  # fmt: skip
+            receive(sender, message)
+            self._handler = NONE
+
+        return noted
+
 
 class NotedTimer:
     """A node's timer, in front of the kernel's."""
@@ -163,6 +203,7 @@ class NotedTimer:
     def fire(self) -> None:
         self._log.fired(self._node, self._name, self._since_ns, self._cause)
         self._action()
+        self._log.end()
 
 
 def name_of(action: Callable[[], None]) -> str:

@@ -50,9 +50,9 @@ def contents(message: Any) -> Contents:
 
 
 def carried(message: Any) -> list[str]:
-    """The application messages whose bodies are in a message: objects with `id` and a body or a payload, or with a host
-    (`host`, `origin`), `seq` and `body`, in it or in its lists. In a program's message: each pair of whole numbers, which may be
-    the name of one.
+    """Return the names of the application messages whose bodies are in a message: objects with `id` and a body or a
+    payload, or with a host (`host`, `origin`), `seq` and `body`, in it or in its lists. A pair of whole numbers in the
+    message of a program may be such a name, so each is returned.
     """
     kind = type(message)
     how = _KINDS.get(kind)

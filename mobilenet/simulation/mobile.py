@@ -99,14 +99,9 @@ class Simulation:
         self.medium = new_medium(scenario, radio.budget, self.kernel, speed_mps, frames, self._protocol.listens)
 
         self._context = Context(
-            self.kernel,
-            self.recording,
-            Framing(wireless),
-            self.medium,
-            scenario.seed,
-            self._new_host,
-            self._counters.causes,
+            self.kernel, self.recording, Framing(wireless), self.medium, scenario.seed, self._new_host
         )
+        self._context.causes = self._counters.causes
         self.backbone = new_backbone(self.kernel, scenario.stations.backbone, sites.tolist(), self._counters.wired_hop)
         self.wires = self.backbone.network
         self._wired_channels: list[WiredChannels] = []
@@ -400,10 +395,5 @@ class Simulation:
 
 def _new_recording(scenario: Scenario) -> Recording:
     record = scenario.record
-    return Recording(
-        record.frames,
-        record.messages,
-        record.frames and scenario.wireless.model == "sinr",
-        record.programs,
-        record.causes,
-    )
+    links = record.frames and scenario.wireless.model == "sinr"
+    return Recording(record.frames, record.messages, links, record.programs, record.causes)

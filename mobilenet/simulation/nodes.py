@@ -58,7 +58,6 @@ class Context:
         medium: Medium,
         seed: int,
         new_host: Callable[[Any], Any],
-        causes: Any = None,
     ) -> None:
         self.kernel = kernel
         self.recording = recording
@@ -66,7 +65,7 @@ class Context:
         self.medium = medium
         self.seed = seed
         self.new_host = new_host
-        self.causes = causes
+        self.causes: Any = None
         self.stations: list[Transceiver] = []
         self.hosts: list[Transceiver] = []
         self.associating: dict[int, Any] = {}

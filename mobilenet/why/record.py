@@ -42,19 +42,26 @@ class Record:
     """The rows of one run."""
 
     def __init__(self, causes: Mapping[str, list[Any]], events: Table) -> None:
-        self.time_ns, self.node, self.step = causes["time_ns"], causes["node"], causes["step"]
-        self.cause, self.kind, self.to = causes["cause"], causes["kind"], causes["to"]
-        self.start_ns, self.end_ns, self.size_bytes = causes["start_ns"], causes["end_ns"], causes["size_bytes"]
-        self.window = causes["window"]
+        self.time_ns: list[int] = causes["time_ns"]
+        self.node: list[str] = causes["node"]
+        self.step: list[str] = causes["step"]
+        self.cause: list[int] = causes["cause"]
+        self.kind: list[str] = causes["kind"]
+        self.to: list[str] = causes["to"]
+        self.start_ns: list[int] = causes["start_ns"]
+        self.end_ns: list[int] = causes["end_ns"]
+        self.size_bytes: list[int] = causes["size_bytes"]
+        self.window: list[str] = causes["window"]
         self.messages: list[tuple[str, ...]] = [tuple(text.split()) for text in causes["messages"]]
-        self._heard: list[Any] = list(causes["heard"])
+        self._heard: list[str] = causes["heard"]
+        self._outcomes: dict[int, dict[str, str]] = {}  # of the rows that were asked for
         handlers = [row for row, step in enumerate(self.step) if step in HANDLERS]
         self._handlers = handlers
         self._handler_events = [causes["events"][row] for row in handlers]
         self.sent_rows: dict[int, list[int]] = defaultdict(list)  # queued row -> when it was on the air
         self.left_before_ns: dict[int, int] = {}  # queued row -> when the frame before it last left
         self.queued: dict[tuple[str, str], list[int]] = defaultdict(list)  # (node, message) -> queued rows
-        self.arrivals: dict[str, list[int]] = defaultdict(list)  # message -> rows in which somebody got it
+        self.arrivals: dict[str, list[int]] = defaultdict(list)  # message -> rows that brought it to a node
         self._index()
         self.events = events
         self.broadcasts: dict[str, Broadcast] = {}
@@ -116,10 +123,10 @@ class Record:
 
     def heard(self, row: int) -> dict[str, str]:
         """What became of a transmission at each node within its reach."""
-        found = self._heard[row]
-        if isinstance(found, str):
-            pairs = (entry.partition(":") for entry in found.split())
-            found = self._heard[row] = {node: outcome or RECEIVED for node, _, outcome in pairs}
+        found = self._outcomes.get(row)
+        if found is None:
+            pairs = (entry.partition(":") for entry in self._heard[row].split())
+            found = self._outcomes[row] = {node: outcome or RECEIVED for node, _, outcome in pairs}
         return found
 
     def outcome(self, queued: int, node: str) -> str:
@@ -130,7 +137,7 @@ class Record:
     def is_received(self, row: int, node: str) -> bool:
         """Whether this row brought the node a frame or a message."""
         if self.step[row] == ARRIVED:
-            return bool(self.node[row] == node)
+            return self.node[row] == node
         if self.step[row] != SENT or self.to[row] not in ("", node):
             return False
         return self.node[row] != node and self.heard(row).get(node) == RECEIVED

@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from mobilenet.rundir.table import Table
+from mobilenet.why.kinds import DOWN, HANDOFF, OUT_OF_COVERAGE
 
-DOWN, OUT_OF_COVERAGE, HANDOFF = "down", "out_of_coverage", "handoff"
 BEGINS = {"crash": DOWN, "out_of_coverage": OUT_OF_COVERAGE, "handoff_start": HANDOFF}
 ENDS = {"recover": DOWN, "in_coverage": OUT_OF_COVERAGE, "handoff_end": HANDOFF, "leave": HANDOFF}
 PRIORITY = (DOWN, OUT_OF_COVERAGE, HANDOFF)
@@ -27,7 +27,7 @@ class States:
 
     def __init__(self, events: Table) -> None:
         self._changes: dict[str, list[tuple[int, frozenset[str]]]] = defaultdict(list)
-        self._sessions: dict[str, list[int]] = defaultdict(list)  # when the volatile state of a host began anew
+        self._sessions: dict[str, list[int]] = defaultdict(list)  # when a host lost what it had received
         self.served: dict[str, list[tuple[int, str]]] = defaultdict(list)
         now: dict[str, frozenset[str]] = defaultdict(frozenset)
         columns = (events[name] for name in ("time_ns", "node", "event", "station"))

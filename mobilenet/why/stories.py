@@ -11,52 +11,53 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from mobilenet.why.record import ACKNOWLEDGED, ARRIVED, NONE, RECEIVED, SENT, TIMER, Delivery, Record
+from mobilenet.why.kinds import (
+    AIR,
+    BACKBONE,
+    CELL,
+    CONTENTION,
+    ELSEWHERE,
+    HANDSHAKE,
+    HEAD_OF_LINE,
+    HOST,
+    LOST,
+    MAC_RETRY,
+    ORDER,
+    QUEUE,
+    RETRY,
+    TIMER_WAIT,
+    UNEXPLAINED,
+    UPLINK,
+    WINDOW,
+    WIRE_PROPAGATION,
+    WIRE_QUEUE,
+    WIRE_TRANSMISSION,
+)
+from mobilenet.why.record import ACKNOWLEDGED, ARRIVED, NONE, RECEIVED, SENT, TIMER, WIRE, Delivery, Record
 from mobilenet.why.states import States
+from mobilenet.why.stretches import Stretch, clipped, cut, filled, leg_at
+from mobilenet.why.wires import Departures
 
-# kinds
-QUEUE, CONTENTION, AIR, LOST = "queue", "contention", "air", "lost"
-RETRY, TIMER_KIND, ORDER, WINDOW, HANDSHAKE = "retry", "timer", "order", "window", "handshake"
-HEAD_OF_LINE, MAC_RETRY = "head_of_line", "mac_retry"
-WIRE_QUEUE, WIRE_TRANSMISSION, WIRE_PROPAGATION = "wire_queue", "wire_transmission", "wire_propagation"
-ELSEWHERE, PROGRAM, UNEXPLAINED = "elsewhere", "program", "not_explained"
-# legs
-UPLINK, BACKBONE, CELL, HOST = "uplink", "backbone", "cell", "host"
-WAITING = frozenset((RETRY, TIMER_KIND, UNEXPLAINED, ELSEWHERE))  # what the state of a host explains better
+WAITING = frozenset((RETRY, TIMER_WAIT, UNEXPLAINED, ELSEWHERE))  # what the state of a host explains better
 
 
-class Stretch(NamedTuple):
-    """`row`: the row of `causes` that shows it; `reason`: the outcome of the frame before, a timer, a message."""
+class Errand(NamedTuple):
+    """What a node waits to do: to get this message to that node, on this leg."""
 
-    begin_ns: int
-    end_ns: int
-    kind: str
+    message: str
     leg: str
-    place: str
-    row: int = NONE
-    reason: str = ""
-    held_by: str = ""  # the message that the one of the story waited for
-
-    @property
-    def length_ns(self) -> int:
-        return self.end_ns - self.begin_ns
-
-
-Wire = Callable[[int], tuple[int, int]]  # bytes -> (transmission, propagation), ns
+    target: str
 
 
 class Stories:
     """The stories of one run."""
 
-    def __init__(self, record: Record, states: States, wire_ns: Wire, is_program: bool = False) -> None:
-        """`wire_ns(bytes)`: how long a message of this size, with headers, is put on a wire and how long it travels."""
-        self._record = record
+    def __init__(self, record: Record, states: States, departures: Departures) -> None:
+        self.record = record
         self._states = states
-        self._wire_ns = wire_ns
-        self._is_program = is_program
+        self._departures = departures
         self._delivery = {(one.node, one.message): one for one in record.deliveries}
         self._before: dict[int, Delivery] = {}  # event of a delivery -> the one before it in its handler
         last: dict[str, Delivery] = {}
@@ -82,25 +83,25 @@ class Stories:
     # --- one delivery
 
     def _tell(self, one: Delivery) -> list[Stretch]:
-        record = self._record
+        record = self.record
         sent = record.broadcasts.get(one.message)
         if sent is None or sent.time_ns >= one.time_ns:
             return []
         arrival = self._arrival_at_receiver(one)
         if arrival == NONE:
-            held = self._wait(one.node, sent.time_ns, one.time_ns, one.handler, one.message, "", HOST, one.node)
-            held = [stretch._replace(leg=_leg_at(stretch.place, one.node)) for stretch in held]
+            held = self._wait(Errand(one.message, HOST, one.node), one.node, sent.time_ns, one.time_ns, one.handler)
+            held = [stretch._replace(leg=leg_at(stretch.place, one.node)) for stretch in held]
             return self._with_states(held, sent.node, one.node)
         way = self._way(arrival, one.message, one.node)
         arrived_ns = record.time_ns[arrival]
         held = [] if arrived_ns >= one.time_ns else self._hold(one, arrived_ns, arrival)
-        return self._with_states(_clipped(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
+        return self._with_states(clipped(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
 
     def _arrival_at_receiver(self, one: Delivery) -> int:
-        record = self._record
-        if one.handler != NONE and one.message in record.messages[one.handler]:
-            if record.is_received(one.handler, one.node):
-                return one.handler
+        record = self.record
+        handler = one.handler
+        if handler != NONE and one.message in record.messages[handler] and record.is_received(handler, one.node):
+            return handler
         since_ns = self._states.session_began_ns(one.node, one.time_ns)
         got = [
             row
@@ -113,21 +114,21 @@ class Stories:
 
     def _hold(self, one: Delivery, from_ns: int, arrival: int) -> list[Stretch]:
         """The message is at the host, and is not delivered yet."""
-        record, to_ns = self._record, one.time_ns
+        record, to_ns = self.record, one.time_ns
         if record.kind[arrival].startswith("Tcp"):
             return [Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)]
         blocker = self._blocker(one, from_ns)
         if blocker is not None:
-            story = _clipped(self.of(blocker.message, one.node), from_ns, to_ns)
+            story = clipped(self.of(blocker.message, one.node), from_ns, to_ns)
             told = [stretch._replace(held_by=stretch.held_by or blocker.message) for stretch in story]
-            return _filled(told, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
-        return self._wait(one.node, from_ns, to_ns, one.handler, one.message, "", HOST, one.node)
+            return filled(told, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
+        return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
     def _blocker(self, one: Delivery, from_ns: int) -> Delivery | None:
         """The last message that was delivered in the same handler and that this one causally depends on; without one,
         the last one that was delivered there.
         """
-        record = self._record
+        record = self.record
         sent = record.broadcasts[one.message]
         before = self._before.get(one.event)
         first = before
@@ -142,7 +143,7 @@ class Stories:
 
     def _way(self, row: int, message: str, node: str) -> list[Stretch]:
         """From the broadcast to the moment at which this row brought the message to the node."""
-        record = self._record
+        record = self.record
         is_last = node[0] == "h"
         key = (row, message)
         if not is_last and key in self._ways:
@@ -158,13 +159,13 @@ class Stories:
         return out
 
     def _leg(self, row: int, message: str) -> str:
-        if self._record.step[row] == ARRIVED:
+        if self.record.step[row] == ARRIVED:
             return BACKBONE
-        return CELL if self._record.node[row][0] == "s" else UPLINK
+        return CELL if self.record.node[row][0] == "s" else UPLINK
 
     def _departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
         """From the queue of a node to the handler of the receiver, backwards. Returns the sender."""
-        record = self._record
+        record = self.record
         row_sent = record.cause[row]
         if row_sent == NONE:  # not on record as queued
             out.append(Stretch(record.start_ns[row], record.time_ns[row], AIR, leg, record.node[row], row))
@@ -176,20 +177,19 @@ class Stories:
         return record.node[row]
 
     def _on_wire(self, row: int, out: list[Stretch], leg: str) -> None:
-        record = self._record
+        record = self.record
         put = record.cause[row]
         place = f"{record.node[put]}-{record.node[row]}"
-        transmission_ns, propagation_ns = self._wire_ns(record.size_bytes[put])
         arrived_ns = record.time_ns[row]
-        end_ns = arrived_ns - propagation_ns
-        begin_ns = max(record.time_ns[put], end_ns - transmission_ns)
+        begin_ns, end_ns = self._departures.times(put, arrived_ns)
+        begin_ns = max(record.time_ns[put], begin_ns)
         out.append(Stretch(end_ns, arrived_ns, WIRE_PROPAGATION, leg, place, put))
         out.append(Stretch(begin_ns, end_ns, WIRE_TRANSMISSION, leg, place, put))
         out.append(Stretch(record.time_ns[put], begin_ns, WIRE_QUEUE, leg, place, put))
 
     def _on_air(self, queued: int, last: int, out: list[Stretch], leg: str, node: str) -> None:
         """All transmissions of one frame up to this one, then contention and queue, backwards."""
-        record = self._record
+        record = self.record
         place = record.node[queued]
         rows = [row for row in record.sent_rows[queued] if row <= last]
         for number in range(len(rows) - 1, -1, -1):
@@ -211,7 +211,7 @@ class Stories:
         """What happened at a node between the arrival of the message and its departure in this row; then how it got
         there.
         """
-        record = self._record
+        record = self.record
         leg = self._leg_from(departed)
         handler, departed_ns = record.cause[departed], record.time_ns[departed]
         sent = record.broadcasts[message]
@@ -223,17 +223,17 @@ class Stories:
         else:
             came = self._first_arrival(sender, message, departed_ns)
             came_ns = record.time_ns[came] if came != NONE else sent.time_ns
-        self._attempts(out, sender, message, departed, came_ns, node, leg)
+        self._attempts(out, Errand(message, leg, node), sender, departed, came_ns)
         if came != NONE:
             out.extend(reversed(self._way(came, message, sender)))
 
     def _leg_from(self, row: int) -> str:
-        if self._record.step[row] == "wire":
+        if self.record.step[row] == WIRE:
             return BACKBONE
-        return CELL if self._record.node[row][0] == "s" else UPLINK
+        return CELL if self.record.node[row][0] == "s" else UPLINK
 
     def _first_arrival(self, node: str, message: str, until_ns: int) -> int:
-        record = self._record
+        record = self.record
         for row in record.arrivals.get(message, ()):
             if record.time_ns[row] > until_ns:
                 break
@@ -241,11 +241,10 @@ class Stories:
                 return row
         return NONE
 
-    def _attempts(
-        self, out: list[Stretch], sender: str, message: str, departed: int, came_ns: int, node: str, leg: str
-    ) -> None:
+    def _attempts(self, out: list[Stretch], errand: Errand, sender: str, departed: int, came_ns: int) -> None:
         """Backwards from the departure: what the sender waited for, and the frames with the message before that."""
-        record = self._record
+        record = self.record
+        message, leg, node = errand
         cursor_ns, handler, window = record.time_ns[departed], record.cause[departed], record.window[departed]
         earlier = [
             row
@@ -260,34 +259,35 @@ class Stories:
             if left_ns > cursor_ns:
                 continue  # two copies were queued at once
             outcome = record.outcome(row, record.to[row] or node)
-            out.extend(reversed(self._wait(sender, left_ns, cursor_ns, handler, message, outcome, leg, node, window)))
+            out.extend(reversed(self._wait(errand, sender, left_ns, cursor_ns, handler, outcome, window)))
             if rows:
                 tried: list[Stretch] = []
                 self._on_air(row, rows[-1], tried, leg, node)
-                out.extend(_cut(stretch, came_ns, left_ns) for stretch in tried)
+                out.extend(cut(stretch, came_ns, left_ns) for stretch in tried)
             cursor_ns, handler, window = record.time_ns[row], record.cause[row], record.window[row]
-        out.extend(reversed(self._wait(sender, came_ns, cursor_ns, handler, message, "", leg, node, window)))
+        out.extend(reversed(self._wait(errand, sender, came_ns, cursor_ns, handler, "", window)))
 
     # --- waiting
 
     def _wait(
-        self, node: str, begin_ns: int, end_ns: int, row: int, message: str, outcome: str, leg: str, target: str,
-        window: str = "",
-    ) -> list[Stretch]:  # fmt: skip
+        self, errand: Errand, node: str, begin_ns: int, end_ns: int, row: int, outcome: str = "", window: str = ""
+    ) -> list[Stretch]:
         """Why the node did nothing for the message between these times: what led to the handler that ended it."""
-        record, holder, out = self._record, node, []
+        record, holder = self.record, node
+        message, leg, _ = errand
+        out: list[Stretch] = []
         while end_ns > begin_ns:
             if row == NONE:
-                out.extend(reversed(self._world(holder, begin_ns, end_ns, outcome, leg, target)))
+                out.extend(reversed(self._world(errand, holder, begin_ns, end_ns, outcome)))
                 break
             step, at, reason = record.step[row], record.node[row], record.kind[row]
             if step == TIMER and at == holder:
-                kind = RETRY if outcome not in ("", RECEIVED) else TIMER_KIND
+                kind = RETRY if outcome not in ("", RECEIVED) else TIMER_WAIT
                 out.append(Stretch(begin_ns, end_ns, kind, leg, at, row, outcome or reason))
                 break
             if step == TIMER:
                 since_ns = max(begin_ns, record.start_ns[row])
-                out.append(Stretch(since_ns, end_ns, TIMER_KIND, leg, at, row, reason))
+                out.append(Stretch(since_ns, end_ns, TIMER_WAIT, leg, at, row, reason))
                 end_ns, row = since_ns, record.cause[row]
                 continue
             queued = record.cause[row]
@@ -302,24 +302,25 @@ class Stories:
             if not is_own and record.messages[row] and message not in record.messages[row]:
                 other = next((m for m in record.messages[row] if m in record.broadcasts), None)
                 if other is not None:
-                    story = _clipped(self._way(row, other, node), begin_ns, end_ns)
+                    story = clipped(self._way(row, other, node), begin_ns, end_ns)
                     told = [s._replace(held_by=s.held_by or other, leg=leg) for s in story]
                     blank = Stretch(0, 0, ORDER, leg, holder, row, held_by=other)
-                    out.extend(reversed(_filled(told, begin_ns, end_ns, blank)))
+                    out.extend(reversed(filled(told, begin_ns, end_ns, blank)))
                     break
             part: list[Stretch] = []
             if is_own:
                 part.append(Stretch(record.time_ns[queued], end_ns, QUEUE, leg, node, row, reason))
             else:
                 self._departure(row, part, leg, node)
-            out.extend(stretch for one in part if (stretch := _cut(one, begin_ns, end_ns)).length_ns > 0)
+            out.extend(stretch for one in part if (stretch := cut(one, begin_ns, end_ns)).length_ns > 0)
             end_ns, node = max(begin_ns, min(end_ns, record.time_ns[queued])), record.node[queued]
             row = record.cause[queued]
         out.reverse()
         return [stretch for stretch in out if stretch.length_ns > 0]
 
-    def _world(self, holder: str, begin_ns: int, end_ns: int, outcome: str, leg: str, target: str) -> list[Stretch]:
+    def _world(self, errand: Errand, holder: str, begin_ns: int, end_ns: int, outcome: str) -> list[Stretch]:
         """The wait was ended by something in the world: the host came to another cell, recovered, or joined."""
+        _, leg, target = errand
         if outcome not in ("", RECEIVED):
             return [Stretch(begin_ns, end_ns, RETRY, leg, holder, NONE, outcome)]
         rest = Stretch(begin_ns, end_ns, UNEXPLAINED, leg, holder, NONE, outcome)
@@ -330,7 +331,7 @@ class Stories:
             for a, b, station in self._states.stations(target, begin_ns, end_ns)
             if station != holder
         ]
-        return _filled(away, begin_ns, end_ns, rest)
+        return filled(away, begin_ns, end_ns, rest)
 
     # --- states of hosts
 
@@ -353,34 +354,3 @@ class Stories:
             if at_ns < stretch.end_ns:
                 out.append(stretch._replace(begin_ns=at_ns))
         return out
-
-
-def _leg_at(place: str, receiver: str) -> str:
-    """Where no frame is known to carry the message: the leg that a place belongs to."""
-    if "-" in place:
-        return BACKBONE
-    return CELL if place[0] == "s" else HOST if place == receiver else UPLINK
-
-
-def _cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
-    begin_ns = min(max(stretch.begin_ns, begin_ns), end_ns)
-    return stretch._replace(begin_ns=begin_ns, end_ns=max(begin_ns, min(stretch.end_ns, end_ns)))
-
-
-def _clipped(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
-    """The part of a story between two times."""
-    cut = (_cut(s, begin_ns, end_ns) for s in story if s.end_ns > begin_ns and s.begin_ns < end_ns)
-    return [stretch for stretch in cut if stretch.length_ns > 0]
-
-
-def _filled(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:
-    """A story from one time to the other: what it leaves open is like `blank`."""
-    out, at_ns = [], begin_ns
-    for stretch in story:
-        if stretch.begin_ns > at_ns:
-            out.append(blank._replace(begin_ns=at_ns, end_ns=stretch.begin_ns))
-        out.append(stretch)
-        at_ns = max(at_ns, stretch.end_ns)
-    if at_ns < end_ns:
-        out.append(blank._replace(begin_ns=at_ns, end_ns=end_ns))
-    return out

@@ -39,6 +39,7 @@ from mobilenet.network.tcp.segment import (
     TcpSyn,
     reset_of,
 )
+from mobilenet.protocols.port import timer_name
 
 
 class State(Enum):
@@ -288,6 +289,7 @@ class Connection:
             elif not self._ack_timer.running:
                 self._ack_timer.start(self._ack_delay_ns)
 
+    @timer_name("delayed acknowledgement")
     def _send_ack(self) -> None:
         """All that has arrived in order, and nothing else.                              RFC 5681, 4.2; RFC 1122,
         4.2.3.2
@@ -353,6 +355,7 @@ class Connection:
 
     # --- ends
 
+    @timer_name("retransmission")
     def _on_timeout(self) -> None:
         """RETRANSMISSION TIMEOUT.                            RFC 9293, 3.10.8; RFC 6298, 5.4-5.6; RFC 5681, 3.1; RFC
         1122, 4.2.3.5

@@ -40,7 +40,7 @@ from typing import Any, ClassVar
 
 from mobilenet.clock import ns
 
-from ..port import HostPort, MessageId
+from ..port import HostPort, MessageId, timer_name
 from .messages import (
     NO_SESSION,
     AckC,
@@ -192,6 +192,7 @@ class Host:
             return Init(me, stable.ses, stable.lc, position)  # A1:9, F8 (number and session of one station)
         return None
 
+    @timer_name("control")
     def _send_control(self) -> None:
         message = self._control_message()
         if message is None or self._cell is None:
@@ -345,6 +346,7 @@ class Host:
     def _start_ack_timer(self) -> None:
         self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A1:38, A1:39
 
+    @timer_name("acknowledgement")
     def _send_ack(self) -> None:
         """upon expiration of ackTimeout                                 A1:48-49"""
         self._ack_timer.stop()

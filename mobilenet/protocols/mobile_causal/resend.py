@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from mobilenet.clock import ns
 
-from ..port import Port
+from ..port import Port, timer_name
 from .parameters import MobileCausalParameters
 
 READY, QUEUED = -1, -2  # states of a pending message; anything else is the time at which it is due
@@ -58,10 +58,10 @@ class Resender(Generic[Key]):
         make: Callable[[Key], Any],
         transmit: Callable[[Any], None],
     ) -> None:
-        self._port = port
-        self._p = parameters
+        self._port: Port = port
+        self._p: MobileCausalParameters = parameters
         self._make: Callable[[Key], Any] = make
-        self._transmit = transmit
+        self._transmit: Callable[[Any], None] = transmit
         self._timer = port.timer(self._on_due)
         self._state: dict[Key, int] = {}
         self._copies: dict[Key, Any] = {}  # the copy that is in the radio's queue
@@ -139,6 +139,7 @@ class Resender(Generic[Key]):
         if self._heap[0][0] == due or not self._timer.running:
             self._timer.start(self._heap[0][0] - self._port.now)
 
+    @timer_name("resend")
     def _on_due(self) -> None:
         now = self._port.now
         heap, state = self._heap, self._state

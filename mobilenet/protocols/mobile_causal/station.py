@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 
 from mobilenet.clock import ns
 
-from ..port import MessageId, StationPort, WiredPort
+from ..port import MessageId, StationPort, WiredPort, timer_name
 from .context import Context, Contexts, State
 from .cookies import Cookies, Numbers
 from .handover import Handover
@@ -220,6 +220,7 @@ class Station:
 
     # --- long failures: the T extension
 
+    @timer_name("expiry")
     def _on_expiry_timer(self) -> None:
         """Check all hosts eight times per T."""
         assert self._expiry_s is not None
@@ -243,6 +244,7 @@ class Station:
 
     # --- timers and the radio
 
+    @timer_name("acknowledgement")
     def _on_ack_timer(self) -> None:
         """upon expiration of ackTimeout                                 A3:48-50"""
         owned = [(c.host, c.seq_h) for c in self.ctx.values() if c.state is State.OWN]  # A3:48

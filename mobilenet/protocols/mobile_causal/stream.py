@@ -21,7 +21,7 @@ from typing import Any
 
 from mobilenet.clock import ns
 
-from ..port import Port
+from ..port import Port, timer_name
 from .context import Context, Contexts, State
 from .messages import AppCo, AppSh, Item
 from .parameters import MobileCausalParameters
@@ -70,6 +70,7 @@ class CellStream:
             self._timer.start(when - self._port.now)
         self._waiting.append((when, number))
 
+    @timer_name("forwarding jitter")
     def _release(self) -> None:
         """The first frames whose time has come."""
         now, waiting = self._port.now, self._waiting

@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 
 from mobilenet.clock import SECOND
 
-from ..port import Channel, ChannelHostPort, MessageId
+from ..port import Channel, ChannelHostPort, MessageId, timer_name
 from .messages import App, Attach, Here, Leave, Moved, Ping, Reenter, Return, Safe, Stay, Welcome
 from .parameters import TcpFloodingParameters
 from .stable import Stable, Status
@@ -306,6 +306,7 @@ class Host:
             else:
                 self._retry_timer.start(round(self._p.reconnect_s * self._port.uniform(0.5, 1.5) * SECOND))
 
+    @timer_name("handoff wait")
     def _on_wait(self) -> None:
         """The new link does not become safe: the old one is of no use any more."""
         self._forget_primary()
@@ -321,6 +322,7 @@ class Host:
         """The probe waits again; its interval is drawn, since hosts that do not hear each other must not keep step."""
         self._silence_timer.start(round(self._p.silence_s * self._port.uniform(0.7, 1.3) * SECOND))
 
+    @timer_name("keep-alive")
     def _on_silence(self) -> None:
         """The keep-alive probe; where something is not acknowledged, TCP asks the same question already."""
         links = [link for link in (self._primary, self._next if self._next_is_open else None) if link is not None]
@@ -330,6 +332,7 @@ class Host:
         if links:
             self._heard_station()
 
+    @timer_name("reconnect")
     def _on_retry(self) -> None:
         if self._next is None and self._cell is not None:
             self._look("cell" if self._primary is not None else "reinit")

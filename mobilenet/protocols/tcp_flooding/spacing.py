@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
-from ..port import Channel, Port
+from ..port import Channel, Port, timer_name
 from .messages import App, Procedure
 from .parameters import TcpFloodingParameters
 
@@ -79,6 +79,7 @@ class Spacing:
         if self._agenda[0][1] == self._order:
             self._timer.start(due_ns - self._port.now)
 
+    @timer_name("spacing")
     def _on_timer(self) -> None:
         agenda, now = self._agenda, self._port.now
         while agenda and agenda[0][0] <= now:

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
-from ..port import Timer
+from ..port import Timer, timer_name
 from .port import Carrier, Lists, MessageId, Overhead, ProcessPort, is_control, size_of
 from .topology import children, cluster, dimension, everybody, first_fault_free, without
 
@@ -177,7 +177,7 @@ class BestEffortBroadcast:
             return
         waiting = self.delayed.get(k)
         if waiting is None:
-            waiting = self.delayed[k] = Waiting(self._port.timer(lambda: self._flush(k)))
+            waiting = self.delayed[k] = Waiting(self._port.timer(timer_name("bundling")(lambda: self._flush(k))))
         if waiting.size_bytes + size > most:  # l.39
             self._flush(k)  # l.40, 42
             waiting.content.append(c)  # l.41

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from ..port import Timer
+from ..port import Timer, timer_name
 from .port import Overhead
 from .topology import dimension, first_fault_free
 
@@ -100,6 +100,7 @@ class Detector:
 
     # --- as a tester
 
+    @timer_name("next round")
     def start_round(self) -> None:
         self._round += 1
         self._answers.clear()
@@ -134,6 +135,7 @@ class Detector:
             self._take(j, self._answers.pop(j))
         self._pause.start(self._interval_ns)
 
+    @timer_name("answer timeout")
     def _on_timeout(self) -> None:
         self.suspect(self._turns.pop(0))
         self._collect()

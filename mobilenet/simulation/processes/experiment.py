@@ -25,14 +25,15 @@ from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.expected.process_plans import broadcasts, crashes
+from mobilenet.network.wired.network import Receive, adjacency
 from mobilenet.network.wired.network import WiredNetwork as Wires
-from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
+from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.not_at_rest import listed
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import require_allowed
@@ -66,7 +67,8 @@ class Experiment:
         self.n = n = scenario.processes
         self.kernel = Kernel()
         self.kernel.calendar.max_events = scenario.limits.max_events
-        self.recording = Recording(lines=scenario.record.programs)
+        self.recording = Recording(lines=scenario.record.programs, causes=scenario.record.causes)
+        self.causes = None if self.recording.causes is None else CauseLog(self.kernel, self.recording)
         self._cast = cast_of(scenario, {"n": n}, self.recording, errors_into)
         self.samples_changes = scenario.record.buffers
         self.names: dict[MessageId, str] = {}
@@ -90,9 +92,11 @@ class Experiment:
         new_one = broadcast_for(scenario, allow_code) if self._cast is None else processes_of(self._cast)
         for process in self.processes:
             process.protocol = new_one(process, n)
-            receive = process.on_receive if self.samples_changes else process.protocol.on_receive
+            receive: Receive = process.on_receive if self.samples_changes else process.protocol.on_receive
             if on_receive is not None:
                 receive = self._told(on_receive, process.me, receive)
+            if self.causes is not None:
+                receive = self.causes.receiving(process.me, receive)
             if self.steps is not None:
                 self.lane.attach(process.me, receive)
             elif self.packets is not None:
@@ -111,10 +115,16 @@ class Experiment:
         assert parameters is not None
         found = []
         for process in self.processes:
-            port = ProcessDetectorPort(process, self.tests.sender(process.me))
+            send = self.tests.sender(process.me)
+            if self.causes is not None:
+                send = self.causes.sending(process.me, send)
+            port = ProcessDetectorPort(process, send)
             unreliable = parameters.mode == "unreliable"
             detector = Detector(port, self.n, ns(parameters.interval), ns(parameters.timeout), unreliable)
-            self.tests.attach(process.me, detector.on_receive)
+            receive: Receive = detector.on_receive
+            if self.causes is not None:
+                receive = self.causes.receiving(process.me, receive)
+            self.tests.attach(process.me, receive)
             found.append(detector)
         return found
 
@@ -135,6 +145,8 @@ class Experiment:
         )
         if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
             send = self._to_who_is_there(send)
+        if self.causes is not None:
+            send = self.causes.sending(i, send)
         if self._on_send is None:
             return send
         calendar, on_send = self.kernel.calendar, self._on_send
@@ -157,10 +169,15 @@ class Experiment:
         return looked_at
 
     def timer(self, i: int, action: Callable[[], None]) -> Any:
+        noted = None if self.causes is None else self.causes.timer(f"p{i}", action)
+        if noted is not None:
+            action = noted.fire
         if self.steps is not None:
-            return self.steps.timer(i, action)
-        assert self.packets is not None
-        return self.packets.timer(action)
+            timer: Any = self.steps.timer(i, action)
+        else:
+            assert self.packets is not None
+            timer = self.packets.timer(action)
+        return timer if noted is None else noted.over(timer)
 
     def may_suspect(self, by: int, process: int) -> None:
         """Raise if a detector declared perfect is wrong, so that the protocol is not blamed for it."""

@@ -1,0 +1,252 @@
+"""Where the time of all deliveries goes, as tables for a terminal: of a run, and of two runs compared."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.cli.console import Exit, fail, print_table, say
+from mobilenet.quoting import counted, quoted
+
+if TYPE_CHECKING:
+    from mobilenet.why.record import Delivery
+    from mobilenet.why.shares import Part, Shares
+    from mobilenet.why.stories import Stories
+
+MOST_PARTS = 12  # rows of a table of parts
+LONGEST = 10  # deliveries
+MOST_NODES = 8
+
+
+def whole_run(run: Path, stories: Stories, as_json: bool) -> None:
+    """Print where the time of the deliveries of a run goes, for the mean and for the slowest."""
+    from mobilenet.why.shares import counted_deliveries, shares, slowest
+
+    deliveries = counted_deliveries(stories, *_window_ns(run))
+    late = slowest(stories, deliveries)
+    whole, tail = shares(stories, deliveries), shares(stories, late)
+    if as_json:
+        print_as_json({"all": _document(whole), "slowest": _document(tail)})
+        return
+    if not deliveries:
+        say(f"{quoted(run)}: no message of the observed time was delivered")
+        say(f"Next: mobilenet show {quoted(run)}")
+        return
+    node = deliveries[0].node
+    say(
+        f"{counted(whole.deliveries, 'delivery')}, mean delay {_mean(whole, node)};"
+        f" the slowest {counted(tail.deliveries, 'delivery')} (5 %): {_mean(tail, node)}"
+    )
+    _print_parts(whole, tail, node)
+    say(f"{_percent(whole.held_ns / max(1, whole.delay_ns))} of the delay was spent behind other messages.")
+    for title, name_of in (("cell", lambda one: one.station), ("receiver", lambda one: one.node)):
+        _print_groups(title, stories, deliveries, name_of)
+    _print_longest(stories, late[:LONGEST])
+    say(f"Next: mobilenet why {quoted(run)} --message {late[0].message} --at {late[0].node}")
+
+
+def _window_ns(run: Path) -> tuple[int, int]:
+    """The observed time; of processes, all of the run."""
+    from mobilenet.rundir.reader import read_manifest
+
+    manifest = read_manifest(run)
+    return round(manifest.get("warmup_s", 0) * 1e9), round(manifest.get("duration_s", manifest["simulated_s"]) * 1e9)
+
+
+def _document(found: Shares) -> dict[str, Any]:
+    return {
+        "deliveries": found.deliveries,
+        "delay_ns": found.delay_ns,
+        "held_ns": found.held_ns,
+        "parts": [{"kind": kind, "leg": leg, "ns": length} for (kind, leg), length in found.by_part.items()],
+    }
+
+
+def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
+    from mobilenet.why.kinds import KINDS, LEGS
+
+    parts = list(whole.by_part.items())
+    rows = [
+        (
+            _milli(length / whole.deliveries, node),
+            _percent(whole.share(part)),
+            _percent(tail.share(part)),
+            LEGS[part[1]],
+            f"{kind_name(part[0])}: {KINDS[part[0]]}",
+        )
+        for part, length in parts[:MOST_PARTS]
+    ]
+    print_table((f"mean ({_small_unit(node)})", "share", "slowest", "where", "what"), rows, right=[0, 1, 2])
+    if len(parts) > MOST_PARTS:
+        rest = sum(length for _, length in parts[MOST_PARTS:])
+        say(f"... and {counted(len(parts) - MOST_PARTS, 'smaller part')}, {_percent(rest / whole.delay_ns)} together")
+
+
+def _print_groups(
+    title: str, stories: Stories, deliveries: Sequence[Delivery], name_of: Callable[[Delivery], str | None]
+) -> None:
+    """The cells, or the receivers, with the largest mean delay."""
+    from mobilenet.why.shares import shares
+
+    groups: dict[str, list[Delivery]] = defaultdict(list)
+    for one in deliveries:
+        if (name := name_of(one)) is not None:
+            groups[name].append(one)
+    if len(groups) < 2:
+        return
+    found = sorted(
+        ((name, shares(stories, own)) for name, own in groups.items()),
+        key=lambda item: (-item[1].delay_ns / item[1].deliveries, _in_order(item[0])),
+    )
+    shown = f" ({MOST_NODES} of {len(found)})" if len(found) > MOST_NODES else ""
+    say(f"\nBy {title}, the slowest first{shown}:")
+    rows = [(name, _mean(own, deliveries[0].node), _largest(own)) for name, own in found[:MOST_NODES]]
+    print_table((title, "mean delay", "mostly"), rows, right=[1])
+
+
+def _print_longest(stories: Stories, late: Sequence[Delivery]) -> None:
+    from mobilenet.why.shares import delay_ns
+
+    say("\nThe longest delays:")
+    rows = [(one.message, one.node, in_s(delay_ns(stories, one), one.node), mostly(stories, one)) for one in late]
+    print_table(("message", "at", "delay", "mostly"), rows, right=[2])
+
+
+def mostly(stories: Stories, one: Delivery) -> str:
+    """Return the largest part of a delay, and the message behind which it waited last."""
+    from mobilenet.why.shares import shares
+
+    parts = shares(stories, [one])
+    held = [s.held_by for s in stories.of(one.message, one.node) if s.held_by]
+    behind = f", behind {held[-1]}" if 2 * parts.held_ns > parts.delay_ns else ""
+    return _largest(parts) + behind
+
+
+def _largest(found: Shares) -> str:
+    from mobilenet.why.kinds import LEGS
+
+    if not found.delay_ns:
+        return "no delay"
+    part = next(iter(found.by_part))
+    return f"{_percent(found.share(part))} {kind_name(part[0])}, {LEGS[part[1]]}"
+
+
+# --- two runs
+
+
+def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json: bool) -> None:
+    """Print what explains the difference between the mean delays of two runs, over the deliveries that both have."""
+    from mobilenet.why.shares import counted_deliveries, shares
+
+    found = [
+        {(one.node, one.message): one for one in counted_deliveries(own, *_window_ns(run))}
+        for run, own in zip(runs, stories, strict=True)
+    ]
+    common = [key for key in found[0] if key in found[1]]
+    if not common:
+        fail(
+            f"{quoted(runs[0])} and {quoted(runs[1])} have no delivery in common; expected runs of the same world: the"
+            " same seed, hosts and workload",
+            Exit.BAD_INPUT,
+        )
+    first, second = (shares(own, [of[key] for key in common]) for own, of in zip(stories, found, strict=True))
+    rows = _changes(first, second)
+    if as_json:
+        listed = [{"kind": kind, "leg": leg, "ns": [a, b]} for (kind, leg), a, b in rows]
+        difference_ns = second.delay_ns - first.delay_ns
+        print_as_json({"deliveries": len(common), "difference_ns": difference_ns, "parts": listed})
+        return
+    node = common[0][0]
+    say(
+        f"{counted(len(common), 'delivery')} in both runs: mean delay {_mean(first, node)} in {quoted(runs[0])},"
+        f" {_mean(second, node)} in {quoted(runs[1])}"
+    )
+    _print_changes(rows, len(common), node)
+    changes = _by_message(stories, found, common)
+    most = ", ".join(f"{name} ({in_s(change, node, '+.3g')})" for name, change in changes)
+    say(f"\nMessages that changed most, summed over their receivers: {most}")
+    say(f"Next: mobilenet why {quoted(runs[1])} --message {changes[0][0]}")
+
+
+def _changes(first: Shares, second: Shares) -> list[tuple[Part, int, int]]:
+    """Each part with its time in both runs, the largest change first."""
+    rows = [
+        (part, first.by_part.get(part, 0), second.by_part.get(part, 0)) for part in {**first.by_part, **second.by_part}
+    ]
+    return sorted(rows, key=lambda row: (-abs(row[2] - row[1]), row[0]))
+
+
+def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node: str) -> None:
+    from mobilenet.why.kinds import KINDS, LEGS
+
+    unit = _small_unit(node)
+    print_table(
+        (f"change ({unit})", f"first ({unit})", f"second ({unit})", "where", "what"),
+        [
+            (
+                _milli((b - a) / deliveries, node, "+.4g"),
+                _milli(a / deliveries, node),
+                _milli(b / deliveries, node),
+                LEGS[leg],
+                f"{kind_name(kind)}: {KINDS[kind]}",
+            )
+            for (kind, leg), a, b in rows[:MOST_PARTS]
+        ],
+        right=[0, 1, 2],
+    )
+
+
+def _by_message(
+    stories: Sequence[Stories], found: Sequence[dict[tuple[str, str], Delivery]], common: Sequence[tuple[str, str]]
+) -> list[tuple[str, int]]:
+    from mobilenet.why.shares import delay_ns
+
+    change: dict[str, int] = defaultdict(int)
+    for key in common:
+        change[key[1]] += delay_ns(stories[1], found[1][key]) - delay_ns(stories[0], found[0][key])
+    return sorted(change.items(), key=lambda item: (-abs(item[1]), _in_order(item[0])))[:MOST_NODES]
+
+
+# --- numbers
+
+
+def print_as_json(value: dict[str, Any]) -> None:
+    say(json.dumps(value, indent=1), always=True)
+
+
+def _in_order(name: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d+", name)]
+
+
+def kind_name(kind: str) -> str:
+    return kind.replace("_", " ")
+
+
+def exactly(time_ns: int) -> str:
+    """Milliseconds, to the nanosecond."""
+    return f"{time_ns // 1_000_000:,}.{time_ns % 1_000_000:06d}"
+
+
+def in_s(time_ns: float, node: str, form: str = ".4g") -> str:
+    """A time with its unit: seconds, or time units of processes."""
+    return f"{time_ns / 1e9:{form}} {'t.u.' if node[0] == 'p' else 's'}"
+
+
+def _small_unit(node: str) -> str:
+    return "t.u." if node[0] == "p" else "ms"
+
+
+def _milli(time_ns: float, node: str, form: str = ".4g") -> str:
+    return f"{time_ns / (1e9 if node[0] == 'p' else 1e6):{form}}"
+
+
+def _mean(found: Shares, node: str) -> str:
+    return in_s(found.delay_ns / found.deliveries, node)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"

@@ -1,0 +1,58 @@
+"""The kinds of stretches that a delay consists of, each with its words. docs/models/causes.md defines them.
+
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+QUEUE: Final = "queue"
+CONTENTION: Final = "contention"
+AIR: Final = "air"
+LOST: Final = "lost"
+MAC_RETRY: Final = "mac_retry"
+RETRY: Final = "retry"
+TIMER_WAIT: Final = "timer"
+ORDER: Final = "order"
+WINDOW: Final = "window"
+HANDSHAKE: Final = "handshake"
+HEAD_OF_LINE: Final = "head_of_line"
+WIRE_QUEUE: Final = "wire_queue"
+WIRE_TRANSMISSION: Final = "wire_transmission"
+WIRE_PROPAGATION: Final = "wire_propagation"
+DOWN: Final = "down"
+OUT_OF_COVERAGE: Final = "out_of_coverage"
+HANDOFF: Final = "handoff"
+ELSEWHERE: Final = "elsewhere"
+UNEXPLAINED: Final = "not_explained"
+
+UPLINK, BACKBONE, CELL, HOST = "uplink", "backbone", "cell", "host"
+
+KINDS: Final = {
+    QUEUE: "in the queue of a radio, behind other frames",
+    CONTENTION: "first in the queue, until the medium is free and the back-off is over",
+    AIR: "on the air, in a frame that arrives",
+    LOST: "on the air, in a frame that is lost",
+    MAC_RETRY: "between two transmissions of one frame by the MAC",
+    RETRY: "after a lost frame, until the protocol sends the message again",
+    TIMER_WAIT: "waiting for a timer of the protocol, without a loss",
+    ORDER: "waiting for another message, whose own delay is not on record",
+    WINDOW: "waiting for a window or rule of TCP",
+    HANDSHAKE: "waiting until a TCP connection is open",
+    HEAD_OF_LINE: "at the receiver, waiting for earlier bytes of the TCP connection",
+    WIRE_QUEUE: "waiting until a wire is free",
+    WIRE_TRANSMISSION: "being put on a wire",
+    WIRE_PROPAGATION: "travelling on a wire",
+    DOWN: "the host is down",
+    OUT_OF_COVERAGE: "the host is out of coverage",
+    HANDOFF: "the host is between two sessions",
+    ELSEWHERE: "the host is still with another station",
+    UNEXPLAINED: "not explained by the record",
+}
+LEGS: Final = {
+    UPLINK: "host to station",
+    BACKBONE: "backbone",
+    CELL: "station to host",
+    HOST: "at the receiver",
+}

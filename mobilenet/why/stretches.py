@@ -1,0 +1,62 @@
+"""A stretch of a delay, and how stories of stretches are cut and completed.
+
+Units     integer nanoseconds
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mobilenet.why.kinds import BACKBONE, CELL, HOST, UPLINK
+from mobilenet.why.record import NONE
+
+
+class Stretch(NamedTuple):
+    """`row`: the row of `causes` that shows it; `reason`: the outcome of the frame before, a timer, a message."""
+
+    begin_ns: int
+    end_ns: int
+    kind: str
+    leg: str
+    place: str
+    row: int = NONE
+    reason: str = ""
+    held_by: str = ""  # the message that the one of the story waited for
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+def leg_at(place: str, receiver: str) -> str:
+    """Where no frame is known to carry the message: the leg that a place belongs to."""
+    if "-" in place or (place[0] == "p" and place != receiver):
+        return BACKBONE
+    return CELL if place[0] == "s" else HOST if place == receiver else UPLINK
+
+
+def cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
+    begin_ns = min(max(stretch.begin_ns, begin_ns), end_ns)
+    return stretch._replace(begin_ns=begin_ns, end_ns=max(begin_ns, min(stretch.end_ns, end_ns)))
+
+
+def clipped(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
+    """The part of a story between two times."""
+    parts = (cut(s, begin_ns, end_ns) for s in story if s.end_ns > begin_ns and s.begin_ns < end_ns)
+    return [stretch for stretch in parts if stretch.length_ns > 0]
+
+
+def filled(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:
+    """A story from one time to the other: what it leaves open is like `blank`."""
+    out: list[Stretch] = []
+    at_ns = begin_ns
+    for stretch in story:
+        if stretch.begin_ns > at_ns:
+            out.append(blank._replace(begin_ns=at_ns, end_ns=stretch.begin_ns))
+        out.append(stretch)
+        at_ns = max(at_ns, stretch.end_ns)
+    if at_ns < end_ns:
+        out.append(blank._replace(begin_ns=at_ns, end_ns=end_ns))
+    return out

@@ -1,0 +1,123 @@
+"""A stretch in a sentence, with the events that show it.
+
+Model     a sentence names only what the record has: the outcome of a frame at its receiver and the frames that were on
+          the air there at that time, the timer that fired, the state of a host. It does not say which of several
+          frames destroyed another one
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from mobilenet.why import kinds
+from mobilenet.why.record import ACKNOWLEDGED, NONE, SENT, Record
+from mobilenet.why.stretches import Stretch
+
+OUTCOMES = {
+    "collision": "another frame overlapped it there",
+    "never_attempted": "the receiver was taking in another frame",
+    "preamble_missed": "its preamble was too weak there against noise and other frames",
+    "bit_errors": "noise by itself was too strong there",
+    "half_duplex": "the receiver was sending",
+    "receiver_down": "the receiver was down, or its radio was off",
+    "random": "random loss",
+    "out_of_range": "the receiver was out of range",
+    "never_sent": "it was never sent: the queue was emptied or full",
+}
+WITH_OTHERS = ("collision", "never_attempted", "preamble_missed")
+RULES = {
+    "nagle": "Nagle's rule: a segment that is not full waits for the acknowledgement of those before it",
+    "congestion_window": "the congestion window is full",
+    "receive_window": "the receiver's window is full",
+    "messages_in_flight": "as many messages are unacknowledged as the scenario allows",
+}
+MOST_NAMED = 3  # frames in a sentence
+
+
+class Words:
+    """The sentences of one run."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._on_air = sorted(
+            (record.start_ns[row], row) for row, step in enumerate(record.step) if step in (SENT, ACKNOWLEDGED)
+        )
+        self._longest_ns = max((record.end_ns[row] - start_ns for start_ns, row in self._on_air), default=0)
+
+    def sentence(self, stretch: Stretch, receiver: str) -> str:
+        """What happened, without its times. `receiver`: the host of the story."""
+        said = self._said(stretch, receiver)
+        return f"behind {stretch.held_by}: {said}" if stretch.held_by else said
+
+    def _said(self, s: Stretch, receiver: str) -> str:
+        place, record = s.place, self._record
+        match s.kind:
+            case kinds.QUEUE:
+                return f"a frame waits in {place}'s radio behind other frames"
+            case kinds.CONTENTION:
+                return f"{place} waits for a free medium and its back-off"
+            case kinds.AIR:
+                return f"{self._frame(s.row)} on the air"
+            case kinds.LOST:
+                at = record.to[s.row] or (receiver if s.leg == kinds.CELL else "")
+                lost = f"{self._frame(s.row)} on the air, lost{f' at {at}' if at else ''}"
+                return f"{lost}: {OUTCOMES.get(s.reason, s.reason)}{self._others(s.row, s.reason, at)}"
+            case kinds.MAC_RETRY:
+                return f"{place}'s MAC sends the frame again ({OUTCOMES.get(s.reason, s.reason)})"
+            case kinds.RETRY:
+                timer = f"its timer {self._timer(s.row)!r}" if s.row != NONE else "another attempt"
+                return f"{place} waits for {timer} after a loss: {OUTCOMES.get(s.reason, s.reason)}"
+            case kinds.TIMER_WAIT:
+                return f"{place} waits for its timer {self._timer(s.row)!r}"
+            case kinds.ORDER:
+                return f"{place} waits for another message"
+            case kinds.WINDOW:
+                return f"{place} may not send: {RULES.get(s.reason, s.reason)}"
+            case kinds.HANDSHAKE:
+                return f"{place} waits until its connection is open"
+            case kinds.HEAD_OF_LINE:
+                return f"{place} waits for earlier bytes of its connection with {record.node[s.row]}"
+            case kinds.WIRE_QUEUE:
+                return f"waits for the wire {place}"
+            case kinds.WIRE_TRANSMISSION:
+                return f"is put on the wire {place}"
+            case kinds.WIRE_PROPAGATION:
+                return f"travels on the wire {place}"
+            case kinds.DOWN:
+                return f"{place} is down"
+            case kinds.OUT_OF_COVERAGE:
+                return f"{place} is out of coverage"
+            case kinds.HANDOFF:
+                return f"{place} is between two sessions"
+            case kinds.ELSEWHERE:
+                return f"{receiver} is still with {s.reason}"
+        return "not explained by the record"
+
+    def _timer(self, row: int) -> str:
+        return str(self._record.kind[row])
+
+    def _frame(self, row: int) -> str:
+        record = self._record
+        to = f" to {record.to[row]}" if record.to[row] else ""
+        return f"{record.kind[row]} of {record.node[row]}{to}"
+
+    def _others(self, row: int, outcome: str, node: str) -> str:
+        """The frames that were on the air at the same time and within the node's reach."""
+        if outcome not in WITH_OTHERS or not node:
+            return ""
+        named = [f"{self._record.kind[one]} of {self._record.node[one]}" for one in self._overlapping(row, node)]
+        if not named:
+            return ""
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        return f" (there at the same time: {', '.join(named[:MOST_NAMED])}{more})"
+
+    def _overlapping(self, row: int, node: str) -> Iterator[int]:
+        record = self._record
+        first = bisect_left(self._on_air, (record.start_ns[row] - self._longest_ns, NONE))
+        for start_ns, one in self._on_air[first:]:
+            if start_ns >= record.end_ns[row]:
+                return
+            if one != row and record.end_ns[one] > record.start_ns[row] and node in record.heard(one):
+                yield one
