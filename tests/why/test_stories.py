@@ -1,0 +1,167 @@
+"""Stories of deliveries: no hole, no overlap, hardly anything unexplained, and the causes that were planted.
+
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from mobilenet.api import simulate
+from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.table import Table
+from mobilenet.scenario import load_scenario
+from mobilenet.why import kinds
+from mobilenet.why.explain import stories
+from mobilenet.why.stories import Stories
+from tests.campaign.scenarios import NotDrawn, drawn
+from tests.cli.command import FIRST
+from tests.cli.command import mobilenet as command
+from tests.conftest import SCENARIOS
+
+SHORT = ("duration_s=12", "warmup_s=0")
+MOBILE = ("dynamic.yaml", "faults.yaml", "churn.yaml", "tcp_dynamic.yaml", "town.yaml", "vcube/dynamic_on_vcube.yaml")
+OTHERS = (
+    "by_hand.yaml", "cut_and_off.yaml", "own_protocol/gossip.yaml", "programs/flood.yaml", "vcube/bundling.yaml",
+    "vcube/causal.yaml", "vcube/causal_reliable.yaml", "vcube/reliable.yaml", "own_protocol/ring.yaml",
+)  # fmt: skip
+
+
+def told(path: Path, *changes: str) -> tuple[Stories, str]:
+    """The stories of a run, and its fingerprint."""
+    scenario = load_scenario(path).changed([*changes, "record.causes=true"])
+    recording = simulate(scenario, None, True).recording
+    assert recording.causes is not None
+    found = stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario)
+    return found, recording.events.fingerprint()
+
+
+def parts(found: Stories) -> Counter[str]:
+    """The time of each kind, after a look at every story for holes and overlaps."""
+    sums: Counter[str] = Counter()
+    for one in found.record.deliveries:
+        sent = found.record.broadcasts.get(one.message)
+        if sent is None:
+            continue
+        at_ns = sent.time_ns
+        for stretch in found.of(one.message, one.node):
+            assert stretch.begin_ns == at_ns < stretch.end_ns
+            at_ns = stretch.end_ns
+            sums[stretch.kind] += stretch.length_ns
+        assert at_ns == max(one.time_ns, sent.time_ns)
+    return sums
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"), [*((name, SHORT) for name in MOBILE), *((name, ()) for name in OTHERS)], ids=str
+)
+def test_shipped_scenarios_are_explained(name: str, changes: tuple[str, ...]) -> None:
+    found, _ = told(SCENARIOS / name, *changes)
+    sums = parts(found)
+    assert sums[kinds.UNEXPLAINED] <= 0.01 * sums.total() > 0
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_drawn_scenarios_have_no_hole_and_no_overlap(seed: int, tmp_path: Path) -> None:
+    try:
+        scenario = drawn(seed, tmp_path, 10_000).changed(["limits.max_events=40000", "record.causes=true"])
+        recording = simulate(scenario, None, True).recording
+    except (NotDrawn, ScenarioError) as error:
+        pytest.skip(str(error)[:80])
+    assert recording.causes is not None
+    parts(stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario))
+
+
+@pytest.mark.parametrize("name", ["first.yaml", "vcube/causal.yaml"])
+def test_recording_causes_changes_nothing(name: str) -> None:
+    _, fingerprint = told(SCENARIOS / name)
+    assert simulate(load_scenario(SCENARIOS / name)).recording.events.fingerprint() == fingerprint
+
+
+PLANTED: dict[str, tuple[tuple[str, ...], str]] = {
+    "a slow wire": (("stations.backbone.bandwidth_mbps=0.01",), kinds.WIRE_TRANSMISSION),
+    "a long wire": (("stations.backbone.delay_ms=200",), kinds.WIRE_PROPAGATION),
+    "lost frames": (("wireless.loss=0.3",), kinds.RETRY),
+    "a long jitter": (("protocol.forwarding_jitter_s=0.4",), kinds.TIMER_WAIT),
+}
+
+
+@pytest.fixture(scope="module")
+def usual() -> Counter[str]:
+    return parts(told(FIRST)[0])
+
+
+@pytest.mark.parametrize("cause", PLANTED)
+def test_a_planted_cause_explains_most_of_the_difference(cause: str, usual: Counter[str]) -> None:
+    changes, expected = PLANTED[cause]
+    sums = parts(told(FIRST, *changes)[0])
+    change = {kind: sums[kind] - usual[kind] for kind in {*sums, *usual}}
+    grown = sum(length for length in change.values() if length > 0)
+    assert change[expected] > grown / 2 > 0
+
+
+def test_nagle_is_named() -> None:
+    found, _ = told(SCENARIOS / "tcp_dynamic.yaml", *SHORT)
+    reasons = Counter(
+        s.reason for one in found.record.deliveries for s in found.of(one.message, one.node) if s.kind == kinds.WINDOW
+    )
+    assert set(reasons) <= {"nagle", "congestion_window", "receive_window", "messages_in_flight"}
+    without, _ = told(SCENARIOS / "tcp_dynamic.yaml", *SHORT, "protocol.tcp.nagle=false")
+    assert reasons["nagle"] > 0
+    assert not any(s.reason == "nagle" for one in without.record.deliveries for s in without.of(one.message, one.node))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("why") / "run"
+    mobilenet.run(FIRST, out=out)
+    return out
+
+
+def why(run: Path, *words: str) -> Any:
+    result = command("why", run, *words, "--json")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_the_mean_is_that_of_the_metric(run: Path) -> None:
+    found = why(run)["all"]
+    mean_s = mobilenet.Run(run).metrics["delivery_delay_mean_s"]
+    assert found["delay_ns"] / found["deliveries"] / 1e9 == pytest.approx(mean_s, rel=1e-12)
+    assert sum(part["ns"] for part in found["parts"]) == found["delay_ns"]
+
+
+def test_one_delivery_and_one_message(run: Path) -> None:
+    slowest = why(run, "--message", "h2:8")["deliveries"][0]
+    found = why(run, "--message", "h2:8", "--at", slowest["at"])
+    assert sum(row["length_ns"] for row in found["stretches"]) == found["delay_ns"] == slowest["delay_ns"]
+    printed = command("why", run, "--message", "h2:8", "--at", slowest["at"]).stdout
+    assert all(row["sentence"] in printed for row in found["stretches"])
+
+
+def test_two_runs(run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    mobilenet.run(FIRST, out=other, overrides=["stations.backbone.delay_ms=100"])
+    parts = why(run, other)["parts"]
+    assert (parts[0]["kind"], parts[0]["leg"]) == ("wire_propagation", "backbone")
+    assert "Next: mobilenet why" in command("why", run, other).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--at", "h1"], "--at: expected --message"),
+        (["--message", "h1:999"], "--message: 'h1:999' was not broadcast"),
+        (["--message", "h2:8", "--at", "h77"], "--at: 'h77' did not deliver h2:8"),
+    ],
+)
+def test_bad_words(words: list[str], said: str, run: Path) -> None:
+    result = command("why", run, *words)
+    assert result.returncode == 2
+    assert said in result.stderr and "Traceback" not in result.stderr
