@@ -125,7 +125,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def why(run: Path, *words: str) -> Any:
-    result = command("why", run, *words, "--json")
+    result = command("why", run, *words, "--json", place=run.parent)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -141,7 +141,7 @@ def test_one_delivery_and_one_message(run: Path) -> None:
     slowest = why(run, "--message", "h2:8")["deliveries"][0]
     found = why(run, "--message", "h2:8", "--at", slowest["at"])
     assert sum(row["length_ns"] for row in found["stretches"]) == found["delay_ns"] == slowest["delay_ns"]
-    printed = command("why", run, "--message", "h2:8", "--at", slowest["at"]).stdout
+    printed = command("why", run, "--message", "h2:8", "--at", slowest["at"], place=run.parent).stdout
     assert all(row["sentence"] in printed for row in found["stretches"])
 
 
@@ -150,7 +150,7 @@ def test_two_runs(run: Path, tmp_path: Path) -> None:
     mobilenet.run(FIRST, out=other, overrides=["stations.backbone.delay_ms=100"])
     parts = why(run, other)["parts"]
     assert (parts[0]["kind"], parts[0]["leg"]) == ("wire_propagation", "backbone")
-    assert "Next: mobilenet why" in command("why", run, other).stdout
+    assert "Next: mobilenet why" in command("why", run, other, place=tmp_path).stdout
 
 
 @pytest.mark.parametrize(
@@ -162,6 +162,6 @@ def test_two_runs(run: Path, tmp_path: Path) -> None:
     ],
 )
 def test_bad_words(words: list[str], said: str, run: Path) -> None:
-    result = command("why", run, *words)
+    result = command("why", run, *words, place=run.parent)
     assert result.returncode == 2
     assert said in result.stderr and "Traceback" not in result.stderr
