@@ -162,8 +162,8 @@ def _excused(verdict: Verdict, manifest: dict[str, Any]) -> Verdict:
     if verdict.answer != "violated" or not clocked:
         return verdict
     why = (
-        f"{clocked[0]}'s program acts by its own clock, which virtual time does not drive, so what it would still have"
-        " sent is not known"
+        f"{clocked[0]}'s program acts by its own clock, so this cannot be judged in virtual time: what it would still"
+        " have sent is not known"
     )
     return Verdict("unknown", f"{verdict.explanation}; but {why}")
 
