@@ -90,7 +90,9 @@ def test_a_grow_only_set_is_judged_like_a_broadcast(samples: Path, tmp_path: Pat
         settings = {"protocol.settings": {"workload": "g-set"}, "workload.sources": 4}
         done = run(samples / "maelstrom.yaml", out=tmp_path / name, allow_code=True, overrides=changes | settings)
         assert done.verdicts["agreement"].answer == ("valid" if name == "g_set.py" else "violated")
-    with pytest.raises(PluginError, match=r"settings\.workload is 'kafka', expected one of broadcast, g-set, pn-counter"):
+    with pytest.raises(
+        PluginError, match=r"settings\.workload is 'kafka', expected one of broadcast, g-set, pn-counter"
+    ):
         run(samples / "maelstrom.yaml", out=tmp_path / "no", allow_code=True,
             overrides=["protocol.settings.workload=kafka"])  # fmt: skip
 
