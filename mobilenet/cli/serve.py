@@ -83,14 +83,17 @@ def _summary(done: Any) -> str:
     m, told = done.metrics, done.manifest["real_time"]
     late = {"p50": 0.0, "p99": 0.0, "max": 0.0, **told["lateness_ms"]}
     two = told["claimed_twice"]
+    end_s = min(done.manifest["duration_s"], done.manifest["simulated_s"])
+    since_s = min(done.manifest["warmup_s"], end_s)
     lines = [
         f"{done.manifest['simulated_s']:g} s in real time; lateness p50 {late['p50']:g} ms, p99 {late['p99']:g} ms, at"
         f" most {late['max']:g} ms",
-        f"{counted(m['datagrams'], 'datagram')}, {shown(m['datagrams_received'])} received, mean delay"
+        f"from {since_s:g} to {end_s:g} s: {counted(m['datagrams'], 'datagram')},"
+        f" {shown(m['datagrams_received'])} received, mean delay"
         f" {shown(m['datagram_delay_mean_s'])} s; {counted(m['broadcasts'], 'broadcast')},"
         f" {counted(m['deliveries'], 'delivery')}, {counted(m['crashes'], 'crash')}",
         *(
-            f"{counted(told[key], 'datagram')} {what}"
+            f"in the whole run: {counted(told[key], 'datagram')} {what}"
             for key, what in (
                 ("datagrams_from_outside", "dropped: sent from outside 127.0.0.0/8"),
                 ("datagrams_misaddressed", "dropped: sent to an address that no other host has"),

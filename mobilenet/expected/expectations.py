@@ -274,3 +274,4 @@ class ProcessPlan(NamedTuple):
     broadcasting: Broadcasting | None  # None: a plug-in or a program
     last_ns: int  # the last of all that is planned
     samples_changes: bool  # buffers are sampled whenever they change, not only at the end
+    loses: bool = False  # the network may lose messages

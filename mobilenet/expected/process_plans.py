@@ -106,6 +106,7 @@ def process_plan(scenario: ProcessScenario) -> ProcessPlan:
         told,
         max((0, *planned_ns)),
         scenario.record.buffers,
+        scenario.loses,
     )
 
 

@@ -68,7 +68,7 @@ def rest_within(scenario: ProcessScenario) -> float | None:
     the other.
     """
     instants, network, detector = scenario.workload.instants, scenario.network, scenario.detector
-    if instants.kind not in ("at", "uniform"):
+    if instants.kind not in ("at", "uniform") or scenario.loses:
         return None
     begin = getattr(instants, "latest", getattr(instants, "time", 0.0))
     d = (scenario.processes - 1).bit_length()
@@ -102,7 +102,9 @@ def surely_answered_within(n: int, network: AbstractNetwork) -> float:
 def doubts(scenario: ProcessScenario) -> Iterator[str]:
     """Why the verdict may be unknown."""
     promises, within, duration = declared(scenario)["promises"], rest_within(scenario), scenario.duration
-    if within is None:
+    if scenario.loses:
+        yield "the network loses messages, so rest is not promised, and a missing delivery is not a violation"
+    elif within is None:
         yield "rest is not promised: the detector may make mistakes forever, or the workload does not end"
     elif within > duration:
         yield f"rest is promised within {within:.4g} t.u., but duration is {duration:g} t.u."

@@ -130,6 +130,8 @@ class Desk:
 
     def hold(self, listener: Listener, on: bool) -> None:
         """Hold the run while a listener looks back. Forget those that have left."""
+        if on:
+            self.session.require_virtual_time("hold")  # it goes on while a page looks back
         if not self.player.is_held:
             self._holders.clear()  # a listener has let it go on
         (self._holders.add if on else self._holders.discard)(listener)

@@ -109,8 +109,6 @@ class Player:
 
     def hold(self, on: bool) -> None:
         """Let it wait, or go on from there."""
-        if self.session.is_real_time:
-            return  # it goes on while a page looks back
         self.is_held = on
         self._from_here()
         self.changed()

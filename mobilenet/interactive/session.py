@@ -32,6 +32,7 @@ from mobilenet.expected.by_kind import declared, expected
 from mobilenet.expected.expectations import Expected
 from mobilenet.interactive.branch import Branch, asked, instant_ns, require_same, seconds, untouched_ns, with_list
 from mobilenet.interactive.commands import STEPS, is_step
+from mobilenet.interactive.no_effect import require_effect
 from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.pace import RealTime
 from mobilenet.rundir.table import Table
@@ -236,6 +237,7 @@ class LiveSession:
         self.require_sound()
         at_ns = untouched_ns(self.branch.interventions, self.now_ns)
         scenario, place = self._with(asked({"do": what, **how}), at_ns)
+        require_effect(self.simulation, self.now_ns, what, how.get("host"))
         if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
             self._fork(self.now_ns)
         self._advance(at_ns)

@@ -10,6 +10,7 @@ Source    ours: docs/guide/programs.md
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -38,6 +39,12 @@ def _is_text(value: Any) -> bool:
     return type(value) is str and 0 < len(value) <= 200 and not any("\ud800" <= sign <= "\udfff" for sign in value)
 
 
+def _is_shown(value: Any) -> bool:
+    if type(value) is str:
+        return not any("\ud800" <= sign <= "\udfff" for sign in value)
+    return type(value) in (bool, int) or type(value) is float and math.isfinite(value)
+
+
 WHOLE = Kind(_is_whole, "a whole number from 0")
 WHOLE_OR_NULL = Kind(lambda value: value is None or _is_whole(value), "a whole number from 0, or null")
 FRAME_BYTES = Kind(
@@ -57,8 +64,8 @@ SIZES = Kind(
     "an object of whole numbers",
 )
 STATE = Kind(
-    lambda value: type(value) is dict and all(type(each) in (bool, int, float, str) for each in value.values()),
-    "an object of numbers, texts, true and false",
+    lambda value: type(value) is dict and all(map(_is_shown, (*value, *value.values()))),
+    "an object of finite numbers, texts without lone surrogates, true and false",
 )
 
 

@@ -199,7 +199,9 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     if is_partial(directory.absolute()):
         raise RunError(f"{directory}: was never completed; this is not a run directory")
     if (directory / "study.yaml").is_file():
-        raise RunError(f"{directory}: a study; its runs are in {directory / 'runs'}")
+        raise RunError(
+            f"{directory}: is a study, expected a run directory; the runs of the study are in {directory / 'runs'}"
+        )
     for name in REQUIRED_FILES:
         if not (directory / name).is_file():
             raise RunError(f"{directory / name}: missing; this is not a complete run directory")

@@ -36,6 +36,22 @@ Pause = Annotated[float, Field(ge=SHORTEST, le=1e6), Documented(unit="t.u.")]
 ProcessName = Annotated[str, Field(pattern=r"^p(0|[1-9]\d{0,5})$")]
 
 
+class Partition(Parameters):
+    """Some processes and all others receive nothing from each other for a while."""
+
+    since: Tu = Field(description="from when on; what is sent before still arrives")
+    until: Tu = Field(description="when messages pass again; later than since")
+    apart: tuple[ProcessName, ...] = Field(
+        min_length=1, max_length=100_000, description="the processes on one side; all others are on the other side"
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.until <= self.since:
+            raise ValueError(f"until: should be later than since, which is {self.since:g}, got {self.until:g}")
+        return self
+
+
 class AbstractNetwork(Parameters):
     """The network of the papers: sending takes time, links and receivers never get busy."""
 
@@ -49,6 +65,17 @@ class AbstractNetwork(Parameters):
     hand_over: Tu = Field(
         default=0.1, description="from the end of reception until the protocol gets the message; not measured"
     )
+    loss: float = Field(
+        default=0.0, ge=0, le=1, description="probability that a message to another process is lost; only for programs"
+    )
+    partitions: tuple[Partition, ...] = Field(
+        default=(), max_length=1000, description="when messages between which processes are lost; only for programs"
+    )
+
+    @property
+    def loses(self) -> bool:
+        """Whether messages may be lost."""
+        return self.loss > 0 or bool(self.partitions)
 
 
 class PacketNetwork(Parameters):

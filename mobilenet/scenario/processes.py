@@ -213,6 +213,11 @@ class ProcessScenario(ScenarioFile):
         return len({fault.process for fault in self.faults}) + (self.random_faults.count if self.random_faults else 0)
 
     @property
+    def loses(self) -> bool:
+        """Whether the network may lose messages."""
+        return isinstance(self.network, AbstractNetwork) and self.network.loses
+
+    @property
     def may_hold(self) -> str | None:
         """The buffer that need not drain."""
         return getattr(self.protocol, "may_hold", None)
@@ -247,6 +252,8 @@ class ProcessScenario(ScenarioFile):
     def _objections(self) -> Iterator[tuple[str, str]]:
         n, protocol = self.processes, self.protocol
         named = {"faults": [fault.process for fault in self.faults]}
+        for place, one in enumerate(getattr(self.network, "partitions", ())):
+            named[f"network.partitions.{place}.apart"] = list(one.apart)
         if self.random_faults is not None:
             named["random_faults.spared"] = list(self.random_faults.spared)
         if self.detector is not None:
@@ -281,6 +288,10 @@ class ProcessScenario(ScenarioFile):
         if not runs_anywhere and isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
             other = "packet" if isinstance(protocol, Causal) else "abstract"
             yield "network.kind", f"{protocol.name} runs on the network of its paper: expected {other} or wired"
+        if self.loses and not isinstance(protocol, ProcessProgram):
+            lossy = self.network.loss if isinstance(self.network, AbstractNetwork) else 0
+            path = "network.loss" if lossy else "network.partitions"
+            yield path, f"{protocol.name} assumes that no message is lost; only programs run with losses"
         yield from self._detector_objections()
         yield from self._too_late()
         if (events := self._planned_events()) > self.limits.max_events:

@@ -11,7 +11,7 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -291,6 +291,26 @@ class Adversary:
             host is not None and (host.is_out() or cell is not None and self.stations[cell].serves(h))
             for h, (host, cell) in enumerate(zip(self.hosts, self.cells, strict=True))
         )
+
+    def not_at_rest(self) -> Iterator[str]:
+        """What keeps it from rest, for people."""
+        nodes = [*((f"s{s}", node) for s, node in enumerate(self.stations)),
+                 *((f"h{h}", node) for h, node in enumerate(self.hosts))]  # fmt: skip
+        for name, node in nodes:
+            if node is None:
+                yield f"{name} is down"
+                continue
+            if not node.settled():
+                yield f"{name} reports that it has not settled"
+            for buffer, size in zip(node.BUFFERS, node.buffer_sizes(), strict=True):
+                if size:
+                    yield f"{name} holds {size} in its {buffer}"
+        for h, (host, cell) in enumerate(zip(self.hosts, self.cells, strict=True)):
+            if host is not None and not host.is_out() and (cell is None or not self.stations[cell].serves(h)):
+                where = "no cell" if cell is None else f"the cell of s{cell}, which does not serve it"
+                yield f"h{h} is in {where}"
+        if self.tally.wired_in_flight or not self.backbone.is_at_rest:
+            yield "messages are on the wires"
 
     def sample_at_end(self) -> None:
         """Every buffer and every counter, into the recording."""

@@ -221,6 +221,7 @@ def record_adversary(
         host_names={},
         station_names={},
         skipped_tracks=0,
+        **({"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}),
     )
     write_recording(directory, outcome.recording)
     if own is None:

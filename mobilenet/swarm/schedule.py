@@ -12,6 +12,7 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mobilenet.clock import MILLISECOND, SECOND, ns
@@ -21,6 +22,7 @@ from mobilenet.protocols.declaration import Declaration, declared
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.rundir.recorder import Recording
+from mobilenet.simulation.not_at_rest import listed
 from mobilenet.swarm.adversary import CALM, Adversary, Air
 from mobilenet.swarm.plug_ins import Parties
 from mobilenet.swarm.wire import Wires
@@ -105,6 +107,7 @@ class Played:
     network: Adversary
     simulated_ns: int
     quiescent: bool
+    not_at_rest: tuple[str, ...]  # for people
 
 
 def draw(seed: int, flavour: str | None = None, backbone: str = "tree") -> Schedule:
@@ -225,9 +228,11 @@ def run(
         len(schedule.first_cells),
         check and own is None,
     )
-    quiescent = _Run(network, schedule).play()
+    played = _Run(network, schedule)
+    quiescent = played.play()
     network.sample_at_end()
-    return Played(schedule, recording, network, network.kernel.now, quiescent)
+    not_at_rest = () if quiescent else tuple(listed(played.not_at_rest()))
+    return Played(schedule, recording, network, network.kernel.now, quiescent, not_at_rest)
 
 
 def _mobile_causal(host_class: type[Host], station_class: type[Station], check: bool) -> type[Declaration]:
@@ -322,3 +327,10 @@ class _Run:
         """No buffer holds a message, nothing is in flight, every host is in or out as requested."""
         hosts = zip(self._network.hosts, self._wants_in, strict=True)
         return all(host is not None and host.is_out() != wants_in for host, wants_in in hosts) and self._network.rests()
+
+    def not_at_rest(self) -> Iterator[str]:
+        """What keeps it from rest, for people."""
+        for number, (host, wants_in) in enumerate(zip(self._network.hosts, self._wants_in, strict=True)):
+            if host is not None and host.is_out() == wants_in:
+                yield f"h{number} still has to {'join' if wants_in else 'leave'}"
+        yield from self._network.not_at_rest()

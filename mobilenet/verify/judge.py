@@ -3,7 +3,8 @@
 Checks    record        the record can be what it claims to be (basis/wellformed.py), or else nothing else is judged. It
                         contradicts neither itself nor the scenario (record/judge.py, lines/judge.py, air/judge.py)
           creation .. delivery: broadcasts/judge.py; fifo_order: broadcasts/fifo.py. Membership includes that hosts do
-                        what they are asked to, and what their protocol declares (asked.py, conduct.py there)
+                        what they are asked to, and what their protocol declares (asked.py, conduct.py there). Creation
+                        is unknown where the network cannot have carried what a program delivers (carried.py there)
           conservation  every frame and every pair (frame, receiver in range) is accounted for (record/conservation.py),
                         and every datagram that a program received was sent (record/datagrams.py)
           drained       after quiescence every buffer is empty, a plug-in's as well, and no member is in a handoff
@@ -45,6 +46,7 @@ from mobilenet.verify.basis.verdict import (
 from mobilenet.verify.basis.waiting import held, waiting
 from mobilenet.verify.basis.wellformed import events_problem, record_problem, require_manifest, rows_problem
 from mobilenet.verify.broadcasts.asked import asked_problem
+from mobilenet.verify.broadcasts.carried import uncarried
 from mobilenet.verify.broadcasts.conduct import conduct_problem
 from mobilenet.verify.broadcasts.excused import excuse_problem
 from mobilenet.verify.broadcasts.fifo import fifo_problem
@@ -121,13 +123,20 @@ def verify(
         said = _lines_problem(run)
         if verdicts["record"].answer == "valid" and said is not None:
             verdicts["record"] = Verdict("violated", said)
-        return verdicts
+        return _doubted(verdicts, run)
     if (error := ended_early(manifest)) is not None:
         return _verdicts_on_early_end(error, run)
     if (damage := record_problem(run)) is not None:
         unreadable = Verdict("unknown", "the record is damaged")
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
-    return _verdicts(run)
+    return _doubted(_verdicts(run), run)
+
+
+def _doubted(verdicts: dict[str, Verdict], run: Evidence) -> dict[str, Verdict]:
+    """Make `creation` unknown where programs deliver what this network cannot have carried."""
+    if verdicts["record"] == VALID and verdicts.get("creation") == VALID and (why := uncarried(run)) is not None:
+        verdicts["creation"] = Verdict("unknown", why)
+    return verdicts
 
 
 def _verdicts(run: Evidence) -> dict[str, Verdict]:

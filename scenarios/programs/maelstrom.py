@@ -5,7 +5,10 @@ time it has answered it has said what it had to say: its messages to other nodes
 for the first time are delivered. Emulated time stands still meanwhile, so what a node does by its own clock, repeating
 say, happens the next time that it is told something. Where a delivery is missing when the run is over, the adapter
 listens to the node: if it writes although nothing was asked of it, it acts by a clock of its own, and the adapter
-reports that. settings: {topology: all | line, workload: broadcast | g-set}.
+reports that. settings: {topology: all | line, workload: broadcast | g-set | pn-counter}.
+
+In a pn-counter each message adds a power of BASE, or subtracts it: every other message of a process. The digits of the
+value that `read` shows are thus the messages that the node has counted, and how often.
 """
 
 import json
@@ -14,7 +17,12 @@ import sys
 import threading
 
 MANY = 1_000_000  # values that one process broadcasts
-WORKLOADS = {"broadcast": ("broadcast", "message", "messages"), "g-set": ("add", "element", "value")}
+WORKLOADS = {
+    "broadcast": ("broadcast", "message", "messages"),
+    "g-set": ("add", "element", "value"),
+    "pn-counter": ("add", "delta", "value"),
+}
+BASE, MOST_ADDS = 5, 22  # below 2**53, beyond which many languages have no exact whole numbers
 node = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
 shown = set()
 asked = 0
@@ -64,10 +72,41 @@ def ask(body):
     sys.exit(f"the node has ended with exit code {node.wait()}")
 
 
+def value_to_add(source, number):
+    """What stands for a message."""
+    if workload != "pn-counter":
+        return source * MANY + number
+    place = number * len(names) + source
+    if place >= MOST_ADDS:
+        give_up(f"a pn-counter shows at most {MOST_ADDS} messages apart, expected fewer processes or messages")
+    return (-1) ** number * BASE**place
+
+
+def counted(value):
+    """The messages in a counter, each as often as it was counted."""
+    if type(value) is not int:
+        give_up(f"the node answers read with {str(value)[:200]}, expected a whole number as value")
+    place = 0
+    while value:
+        digit = (value + BASE // 2) % BASE - BASE // 2
+        number, source = divmod(place, len(names))
+        times = digit * (-1) ** number
+        if times < 0:  # the other sign: such a message was never broadcast
+            number, times = MANY - 1, 1
+        for again in range(times):
+            if (source, number, again) not in shown:
+                shown.add((source, number, again))
+                do("deliver", id=[source, number])
+        value, place = (value - digit) // BASE, place + 1
+
+
 def deliver():
     """What the node shows now, and has not shown before."""
     answer = ask({"type": "read"})
     values = answer.get(listed)
+    if workload == "pn-counter":
+        counted(values)
+        return
     if not isinstance(values, list) or not all(type(value) is int and value >= 0 for value in values):
         give_up(f"the node answers read with {str(answer)[:200]}, expected a list of whole numbers as {listed}")
     for value in values:
@@ -104,7 +143,7 @@ for line in sys.stdin:
         if workload == "broadcast":
             ask({"type": "topology", "topology": topology})
     elif event["ev"] == "broadcast":
-        ask({"type": adds, value_of: event["id"][0] * MANY + event["id"][1]})
+        ask({"type": adds, value_of: value_to_add(*event["id"])})
     elif event["ev"] == "receive":
         tell(event["message"], f"n{event['from']}")
     deliver()

@@ -110,4 +110,4 @@ def test_what_reads_runs_sends_there(
     words: Callable[[str], list[str]], whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert app(words(str(whole)), standalone_mode=False) == 2
-    assert "a study; its runs are in" in capsys.readouterr().err
+    assert "is a study, expected a run directory; the runs of the study are in" in capsys.readouterr().err

@@ -86,8 +86,8 @@ def played(seed: int, scenario: str) -> LiveSession:
             else:
                 live.switch(draw.randrange(len(live.branches)))
         except ScenarioError as error:
-            if "none can be added" in str(error):
-                continue  # to programs
+            if "none can be added" in str(error) or "has no effect" in str(error):
+                continue  # to programs; of a host that is down, or up, already
             if "after the active part" not in str(error):
                 raise
             live.rewind(live.now_s * draw.random())

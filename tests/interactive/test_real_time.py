@@ -16,6 +16,7 @@ import pytest
 import mobilenet
 from mobilenet.interactive.desk import Desk
 from mobilenet.interactive.stream import Listener
+from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
 from tests.browser import Page
 from tests.conftest import ROOT
@@ -62,7 +63,10 @@ def test_programs_go_on_and_hosts_crash_and_recover(
                         ("switch", {"branch": 0}))  # fmt: skip
             for command, how in commands:
                 assert "real time" in asked(desk, command=command, **how), command
-            assert asked(desk, command="hold", on=True) == "" and player.is_going
+            assert "real time" in asked(desk, command="hold", on=True) and player.is_going
+            assert asked(desk, command="hold", on=False) == "" and player.is_going
+            with pytest.raises(ScenarioError, match="h1 is already down, so crash has no effect; expected recover"):
+                session.do("crash", host="h1")
         if session.now_s > 2 and len(done) == 3:
             done.append(str(session.do("recover", host="h1")["do"]))
     assert session.is_over and done == ["crash", "cut", "radio_off", "recover"]

@@ -294,3 +294,13 @@ def test_a_host_that_tracks_do_not_have_is_refused_and_nothing_happens() -> None
     live.do("add", to_m=[0, 0])
     live.play(3)
     assert live.do("crash", host=f"h{hosts}")["host"] == f"h{hosts}"
+
+
+def test_a_second_crash_and_a_second_recovery_are_refused(live: LiveSession) -> None:
+    live.play(4)
+    with pytest.raises(ScenarioError, match="do: h3 is already up, so recover has no effect; expected crash"):
+        live.do("recover", host="h3")
+    live.do("crash", host="h3")
+    with pytest.raises(ScenarioError, match="do: h3 is already down, so crash has no effect; expected recover"):
+        live.do("crash", host="h3")
+    assert [one.do for one in live.branch.interventions] == ["crash"]

@@ -369,3 +369,17 @@ def test_the_whole_field_stays_in_sight_when_the_diagram_opens(served: Server) -
         assert window.value("document.querySelector('.mn-space canvas').clientHeight") == 0
         page.evaluate(f"{APP}.select(null)")
         page.until("document.querySelector('.mn-space').hidden")
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (820, 1180)])
+def test_the_panels_of_a_narrow_window_cover_no_station(width: int, height: int, served: Server) -> None:
+    seen = f"""(() => {{ const st = {APP}.run.stations, b = {APP}.map.getContainer().getBoundingClientRect(),
+        top = document.querySelector('.mn-left').getBoundingClientRect().bottom,
+        low = document.querySelector('.mn-right-side').getBoundingClientRect().top; {APP}.view.renew();
+        return Array.from(st.x_m, (x, s) => {APP}.view.point(x, st.y_m[s])).every(
+        (p) => p.x > 0 && p.x < b.width && p.y + b.top > top && p.y + b.top < low); }})()"""
+    with Page(width, height) as page:
+        window = Window(page, served)
+        page.until(seen)
+        window.play_to(3)
+        assert window.value(seen)

@@ -52,6 +52,14 @@ BAD = {
         r"stable contains half a character \(a lone surrogate\), expected text that can be encoded in UTF-8",
     ),
     "too large to store": ("""print('{"do":"store","stable":1e400}')""", "stable contains a number that is too large"),
+    "too large to show": (
+        """print('{"do":"show","state":{"held":1e400}}')""",
+        "expected an object of finite numbers, texts without lone surrogates, true and false",
+    ),
+    "half a sign to show": (
+        """print('{"do":"show","state":{"\\\\ud800":1}}')""",
+        "expected an object of finite numbers, texts without lone surrogates, true and false",
+    ),
     "half a sign as a tag": (
         """print('{"do":"broadcast","message":1,"tag":"\\\\ud800"}')""",
         "tag contains half a character",

@@ -1,6 +1,8 @@
 """Broadcast nodes written for Maelstrom, unmodified, as processes."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,6 +90,66 @@ def test_a_grow_only_set_is_judged_like_a_broadcast(samples: Path, tmp_path: Pat
         settings = {"protocol.settings": {"workload": "g-set"}, "workload.sources": 4}
         done = run(samples / "maelstrom.yaml", out=tmp_path / name, allow_code=True, overrides=changes | settings)
         assert done.verdicts["agreement"].answer == ("valid" if name == "g_set.py" else "violated")
-    with pytest.raises(PluginError, match=r"settings\.workload is 'kafka', expected one of broadcast, g-set"):
+    with pytest.raises(
+        PluginError, match=r"settings\.workload is 'kafka', expected one of broadcast, g-set, pn-counter"
+    ):
         run(samples / "maelstrom.yaml", out=tmp_path / "no", allow_code=True,
             overrides=["protocol.settings.workload=kafka"])  # fmt: skip
+
+
+COUNTER = """
+import json, sys
+totals = {}
+for line in sys.stdin:
+    request = json.loads(line)
+    body = request["body"]
+    answer = {"type": body["type"] + "_ok", "in_reply_to": body.get("msg_id")}
+    if body["type"] == "init":
+        me, others = body["node_id"], [n for n in body["node_ids"] if n != body["node_id"]]
+    elif body["type"] == "add":
+        totals[me] = totals.get(me, 0) + body["delta"]
+        for other in others:
+            print(json.dumps({"src": me, "dest": other, "body": {"type": "total", "total": totals[me]}}))
+    elif body["type"] == "total":
+        totals[request["src"]] = body["total"]
+        continue
+    elif body["type"] == "read":
+        answer["value"] = sum(totals.values())
+    print(json.dumps({"src": me, "dest": request["src"], "body": answer}), flush=True)
+"""
+
+
+def counted(samples: Path, out: Path, old: str, new: str, messages: int = 5) -> Run:
+    assert old in COUNTER
+    (samples / f"{out.name}.py").write_text(COUNTER.replace(old, new))
+    changes: dict[str, Any] = {"processes": 4, "workload.sources": 4, "workload.messages": messages}
+    changes["protocol.command"] = [sys.executable, "maelstrom.py", sys.executable, f"{out.name}.py"]
+    changes["protocol.settings"] = {"workload": "pn-counter"}
+    return run(samples / "maelstrom.yaml", out=out, allow_code=True, overrides=changes)
+
+
+def test_a_counter_shows_which_messages_it_has_counted(samples: Path, tmp_path: Path) -> None:
+    done = counted(samples, tmp_path / "sound", "", "")
+    assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "check"),
+    [
+        ("forgets", "for other in others", "for other in others[1:]", "agreement"),
+        ("twice", 'totals[request["src"]] = body', 'totals[request["src"]] = 2 * body', "duplication"),
+        ("sign", 'totals[request["src"]] = body', 'totals[request["src"]] = -body', "creation"),
+    ],
+)
+def test_a_counter_that_counts_wrongly_is_found(
+    name: str, old: str, new: str, check: str, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cast, "LISTENS_S", 0.5)
+    assert counted(samples, tmp_path / name, old, new).verdicts[check].answer == "violated"
+
+
+def test_a_counter_has_room_for_few_messages(samples: Path, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="a pn-counter shows at most 22 messages apart, expected fewer"):
+        counted(samples, tmp_path / "many", "", "", 6)
+    with pytest.raises(PluginError, match="the node answers read with x, expected a whole number as value"):
+        counted(samples, tmp_path / "text", "sum(totals.values())", "'x'")

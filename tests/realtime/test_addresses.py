@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mobilenet.api import Run, run
+from mobilenet.cli.serve import _summary
 from mobilenet.realtime.pace import RealTime
 from tests.realtime.own import scenario
 
@@ -99,6 +100,9 @@ if me == 0:
 """
     done = talked(tmp_path, code)
     assert facts(done)["datagrams_not_taken"] == 5 and done.metrics["datagrams_received"] == 0
+    said = _summary(done).splitlines()
+    assert said[1].startswith("from 0 to 2 s: 5 datagrams, 0 received")
+    assert "in the whole run: 5 datagrams not received: no program had a socket open, or its buffer was full" in said
 
 
 def test_from_a_socket_without_an_address_nobody_knows_whose_it_is(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,29 @@ def test_a_plug_in_that_raises_ends_its_schedule_and_is_told_in_lines_of_a_bound
         code, said = call("--protocol", edited(protocol, tmp_path, old, new), "--allow-code", "--count", "4")
         assert code == 2 and "ended with an error: " in said and "violated" not in said
         assert " ended with an error\n" in said and max(map(len, said.splitlines())) < 1000
+
+
+NEVER_SETTLES = """
+import json, sys
+for line in sys.stdin:
+    e = json.loads(line)
+    if e["ev"] == "stop": break
+    if e["ev"] == "start":
+        cell = None
+        print(json.dumps({"do": "settled", "value": e["role"] == "host" or e["me"] > 0}))
+    elif e["ev"] == "cell": cell = e["station"]
+    elif e["ev"] == "join" and cell is not None: print(json.dumps({"do": "joined", "session": 1, "station": cell}))
+    elif e["ev"] == "leave": print(json.dumps({"do": "left", "session": 2}))
+    elif e["ev"] == "broadcast": print(json.dumps({"do": "refuse"}))
+    print('{"do":"done"}', flush=True)
+"""
+
+
+def test_the_command_names_the_programs_that_have_not_settled(tmp_path: Path) -> None:
+    (tmp_path / "node.py").write_text(NEVER_SETTLES)
+    command = f"{sys.executable} {tmp_path / 'node.py'}"
+    options = ("--command", command, "--promises", "best_effort", "--allow-code", "--count", "1", "--seed", "2")
+    code, said = call(*options, "--keep", str(tmp_path / "kept"))
+    assert code == 1
+    assert "active part: s0 reports that it has not settled (promised within 60 s)" in " ".join(said.split())
+    assert "s0 reports" in verify_run(tmp_path / "kept" / "swarm-s2")["drained"].explanation

@@ -333,7 +333,9 @@ def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> Non
         )
         in done.stdout
     ), done
-    assert done.stdout.endswith("\nNext: give all samples of a host the same id, then mobilenet inspect-tracks a.csv\n")
+    assert done.stdout.endswith(
+        "\nNext: provide at least two samples of each host, under the same id, then mobilenet inspect-tracks a.csv\n"
+    )
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,

@@ -38,6 +38,7 @@ from mobilenet.simulation.not_at_rest import listed
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import broadcast_for
+from mobilenet.simulation.processes.losses import lossy
 from mobilenet.simulation.processes.not_at_rest import is_owed, of_processes
 from mobilenet.simulation.processes.packets import Packets
 from mobilenet.simulation.processes.process import Process, ProcessDetectorPort
@@ -70,6 +71,7 @@ class Experiment:
         self.recording = Recording(lines=scenario.record.programs, causes=scenario.record.causes)
         self.causes = None if self.recording.causes is None else CauseLog(self.kernel, self.recording)
         self._cast = cast_of(scenario, {"n": n}, self.recording, errors_into)
+        self._losses = Stream(scenario.seed, "message loss")
         self.samples_changes = scenario.record.buffers
         self.names: dict[MessageId, str] = {}
         self._last_plan_ns = 0
@@ -143,6 +145,9 @@ class Experiment:
         send: Callable[[int, Any], None] = (
             partial(self.packets.send, i) if self.packets is not None else self.lane.sender(i)
         )
+        network = self.scenario.network
+        if isinstance(network, AbstractNetwork) and network.loses:
+            send = lossy(send, i, self.n, network, self._losses, self.kernel.calendar)
         if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
             send = self._to_who_is_there(send)
         if self.causes is not None:
@@ -267,7 +272,7 @@ class Experiment:
         if self._cast is None:
             return ()
         up = [process.name for process in self.processes if process.up]
-        self._cast.end(self.kernel.now, is_owed(self.recording.events, up))
+        self._cast.end(self.kernel.now, not self.scenario.loses and is_owed(self.recording.events, up))
         return self._cast.own_clock
 
     def _not_at_rest(self) -> Iterator[str]:
@@ -311,16 +316,20 @@ class Experiment:
         for kind, count in self.lane.kinds.items():  # two of them may differ only in case
             names[kind.__name__.lower()] += count
         return {
-            "messages": {**_lane_counters(self.lane), "by_kind": dict(sorted(names.items()))},
+            "messages": {
+                **_lane_counters(self.lane),
+                **({"lost": self.lane.vanished} if self.scenario.loses else {}),
+                "by_kind": dict(sorted(names.items())),
+            },
             "detector": _lane_counters(self.tests),
         }
 
 
 def _lane_counters(lane: Any) -> dict[str, int]:
-    sent, in_flight = lane.sent - lane.unsent, lane.in_flight
+    sent, in_flight, lost = lane.sent - lane.unsent, lane.in_flight, getattr(lane, "vanished", 0)
     return {
         "sent": sent,
-        "received": sent - in_flight - lane.lost,
+        "received": sent - in_flight - lane.lost - lost,
         "receiver_down": lane.lost,
         "in_flight": in_flight,
         "never_left": lane.unsent,

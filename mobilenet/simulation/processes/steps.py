@@ -100,8 +100,9 @@ class Lane:
     def __init__(self, network: StepNetwork) -> None:
         self._network = network
         self._instants: dict[int, Bucket] = {}  # those of the network's at which something of this lane arrives
-        self._receive: list[Receive] = [self._lose] * network.n
-        self._own: set[Any] = {self._lose}  # distinguishes entries of this lane from others
+        self._receive: list[Receive] = [*[self._lose] * network.n, self._vanish]
+        self._own: set[Any] = {self._lose, self._vanish}  # distinguishes entries of this lane from others
+        self.vanished = 0  # the network has lost them
         self.lost = 0  # their receiver was down
         self.unsent = 0  # their sender was, before they left
         self.last_ns = 0  # the last hand-over
@@ -175,6 +176,10 @@ class Lane:
             if not any(receive in self._own for receive in bucket[::3]):
                 del self._instants[at]
         self._receive[i] = self._lose
+
+    def _vanish(self, sender: int, message: Any) -> None:
+        """What is sent to `n`, which is nowhere."""
+        self.vanished += 1
 
     def _lose(self, sender: int, message: Any) -> None:
         """What a process that is down receives."""

@@ -70,6 +70,8 @@ def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Itera
             if not (_is_number if any_size else _is_count)(lane.get(key)):
                 yield f"{name}.{key} is {lane.get(key)!r}, expected a whole number of at least 0"
     messages = counters["messages"]
+    if "lost" in messages and not (plan is not None and plan.loses and _is_count(messages["lost"])):
+        yield f"messages.lost is {messages['lost']!r}, expected a whole number, and only if the network loses messages"
     is_packet = "packets_by_messages" in messages if plan is None else plan.network == "packet"
     if is_packet:
         for key in OF_PACKETS:
@@ -118,7 +120,7 @@ def _problems(
                     f"{name}: last_reception_ns is {lane['last_reception_ns']}, but no message takes less than"
                     f" {hop_ns - plan.hand_over_ns} ns"
                 )
-            if not lane["received"] and not lane["receiver_down"]:
+            if not lane["received"] and not lane["receiver_down"] and not lane.get("lost"):
                 yield f"{name}: last_reception_ns is {lane['last_reception_ns']}, but nothing arrived"
     if detector is not None:
         yield from _detector_problems(detector, plan, end_ns)
@@ -130,10 +132,11 @@ def _problems(
 
 
 def _sum_problems(name: str, lane: dict[str, Any]) -> Iterator[str]:
-    if lane["sent"] != lane["received"] + lane["receiver_down"] + lane["in_flight"]:
+    lost = lane.get("lost", 0)
+    if lane["sent"] != lane["received"] + lane["receiver_down"] + lane["in_flight"] + lost:
         yield (
             f"{name}: {lane['sent']} sent, but {lane['received']} received, {lane['receiver_down']} at"
-            f" processes that were down, {lane['in_flight']} in flight"
+            f" processes that were down, {lane['in_flight']} in flight, {lost} lost"
         )
     kinds = lane.get("by_kind")
     if kinds is not None and sum(kinds.values()) != lane["sent"] + lane["never_left"]:

@@ -90,7 +90,7 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
         if not quiescent:
             verdicts[check] = NOT_QUIESCENT
         elif problem:
-            verdicts[check] = _excused(Verdict("violated", problem), manifest)
+            verdicts[check] = _excused(Verdict("violated", problem), manifest, _lost(run))
         else:
             verdicts[check] = NOTHING_DELIVERED if idle else VALID
     below = manifest["promises"]["below_crashes"]
@@ -105,7 +105,7 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
     if plan is not None and lost is None and contradiction is None:
         unlike = _end_problem(events, run.counters, manifest, plan)
         verdicts["record"] = VALID if unlike is None else Verdict("violated", unlike)
-    verdicts["drained"] = _excused(_drained(samples, judge, manifest), manifest)
+    verdicts["drained"] = _excused(_drained(samples, judge, manifest), manifest, _lost(run))
     return verdicts
 
 
@@ -156,14 +156,26 @@ def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, An
     return f"manifest: {end_ns / 1e9:g} t.u. simulated, but the run was at rest at {due_ns / 1e9:g}"
 
 
-def _excused(verdict: Verdict, manifest: dict[str, Any]) -> Verdict:
-    """What is missing at rest is unknown where a program acts by its own clock: it might still have come."""
+def _lost(run: Evidence) -> int:
+    """How many messages the network has lost."""
+    messages = run.counters.get("messages")
+    lost = messages.get("lost", 0) if isinstance(messages, dict) and run.plan is not None and run.plan.loses else 0
+    return lost if type(lost) is int else 0
+
+
+def _excused(verdict: Verdict, manifest: dict[str, Any], lost: int) -> Verdict:
+    """What is missing at rest is unknown where the network has lost messages, and where a program acts by its own
+    clock: it might still have come.
+    """
+    if verdict.answer == "violated" and lost > 0:
+        why = f"the network lost {counted(lost, 'message')}, so what would have come without losses is not known"
+        return Verdict("unknown", f"{verdict.explanation}; but {why}")
     clocked = manifest.get("own_clock")
     if verdict.answer != "violated" or not clocked:
         return verdict
     why = (
-        f"{clocked[0]}'s program acts by its own clock, which virtual time does not drive, so what it would still have"
-        " sent is not known"
+        f"{clocked[0]}'s program acts by its own clock, so this cannot be judged in virtual time: what it would still"
+        " have sent is not known"
     )
     return Verdict("unknown", f"{verdict.explanation}; but {why}")
 

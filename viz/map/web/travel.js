@@ -85,7 +85,7 @@ Mobilenet.travel = (app, panels) => {
     frame.right = wide ? panels.right.offsetWidth + 24 : 12;
     const top = wide ? 14 : panels.left.offsetHeight + 16,
       bottom = wide ? 14 + app.coversBelow() : panels.right.offsetHeight + 44,
-      roomy = top + bottom < host.clientHeight / 2;
+      roomy = top + bottom < host.clientHeight - 160; // else panels cover the map, but it can be read
     app.following = false;
     map.fitBounds([view.latLng(w, s), view.latLng(e, n)], {
       paddingTopLeft: [frame.left, roomy ? top : 14],

@@ -1,0 +1,35 @@
+"""Messages that the abstract network loses: at random, and between the two sides of a partition.
+
+Model     decided when a message is sent, in the order of sending, from a stream of its own. A message of a process to
+          itself is not lost. A lost one takes its place in the send queue, and is counted when it would have arrived
+Units     integer nanoseconds
+Errors    none
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mobilenet.clock import ns
+from mobilenet.engine.random_streams import Stream
+from mobilenet.parameters import number
+from mobilenet.scenario.process_parameters import AbstractNetwork
+
+Send = Callable[[int, Any], None]
+
+
+def lossy(send: Send, me: int, nowhere: int, network: AbstractNetwork, chance: Stream, clock: Any) -> Send:
+    """Return how process `me` sends; what is lost goes to `nowhere`. `clock`: has the time as `now`."""
+    spans = [(ns(one.since), ns(one.until), frozenset(map(number, one.apart))) for one in network.partitions]
+    loss = network.loss
+
+    def sending(to: int, message: Any) -> None:
+        is_lost = loss > 0 and to != me and chance.random() < loss
+        now = clock.now
+        for since, until, apart in spans:
+            is_lost |= since <= now < until and (me in apart) != (to in apart)
+        send(nowhere if is_lost else to, message)
+
+    return sending
