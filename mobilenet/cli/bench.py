@@ -32,7 +32,7 @@ def bench(
             table.open("a").close()
         except OSError as error:
             fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
-        interpreted = "interpreted: python3 make.py setup compiles it if there is a C compiler"
+        interpreted = "interpreted; python3 make.py setup compiles it if a C compiler is installed"
         say(f"the hot path is {'compiled' if native.in_use() else interpreted}")
         parts = [
             ("", simulator.COLUMNS, simulator.measure(repeat)),

@@ -124,7 +124,7 @@ def figures(
                 _write_captions(drawn, place)
         for title, path in [*((title, path) for title, path, _ in drawn), *(("Means", path) for path in written)]:
             say(f"{title}: {quoted(folder / path.name)}")
-        say(f"Next: look into {quoted(folder)}")
+        say(f"Next: open the figures in {quoted(folder)}")
 
 
 def _write_captions(drawn: Sequence[tuple[str, Path, str]], place: Path) -> None:

@@ -43,7 +43,9 @@ def study(
     overrides: Overrides = None,
     replications: Annotated[
         int | None,
-        typer.Option("--replications", min=2, metavar="N", help="Runs of each setting; replaces the file's."),
+        typer.Option(
+            "--replications", min=2, metavar="N", help="Number of runs of each configuration; overrides the study file."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of the study.")] = None,
     master: Master = None,
@@ -125,17 +127,18 @@ def reproduce(
             "--max-n",
             min=8,
             max=1024,
-            help="Only 8, 16, 32, ... processes up to this number, by default 1024; not for mobile.",
+            help="Use only 8, 16, 32, ... processes, up to this number; by default 1024; not for mobile.",
         ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", min=8, max=1024, help="Only this number of processes; not for mobile.")
+        int | None,
+        typer.Option("--processes", min=8, max=1024, help="Use only this number of processes; not for mobile."),
     ] = None,
     engineering: Annotated[
         bool,
         typer.Option(
             "--engineering",
-            help="Also run the experiments with the defaults of all other scenarios; for mobile only.",
+            help="Also run the experiments with the default values of all other scenarios; only for mobile.",
         ),
     ] = False,
     quiet: Quiet = False,
