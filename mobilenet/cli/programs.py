@@ -28,16 +28,14 @@ def replay(
     command: Program = None,
     node: Annotated[str, typer.Option("--node", metavar="NODE", help="Node to replay, as in h12.")] = "h0",
     life: Annotated[
-        int, typer.Option("--life", min=1, metavar="N", help="Life of the node; a new life begins after each crash.")
+        int, typer.Option("--life", min=1, metavar="N", help="Life of the node; a crash begins a new one.")
     ] = 1,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Only write the input to a file, for a debugger.")
     ] = None,
     within_s: Annotated[
         float | None,
-        typer.Option(
-            "--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default that of the run."
-        ),
+        typer.Option("--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default the run's."),
     ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
