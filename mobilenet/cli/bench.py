@@ -12,11 +12,13 @@ from mobilenet.quoting import quoted
 
 
 def bench(
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median is reported.")] = 3,
-    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="CSV file to append the rows to.")] = Path(
-        "bench.csv"
-    ),
-    studies: Annotated[bool, typer.Option(help="Measure studies on Spark as well.")] = True,
+    repeat: Annotated[
+        int, typer.Option("--repeat", min=1, help="Number of runs of each case; the median is reported.")
+    ] = 3,
+    table: Annotated[
+        Path, typer.Option("--csv", metavar="FILE", help="CSV file to which the rows are appended.")
+    ] = Path("bench.csv"),
+    studies: Annotated[bool, typer.Option(help="Also measure studies on Spark.")] = True,
 ) -> None:
     """Measure the speed of the simulator.
 

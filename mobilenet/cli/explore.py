@@ -78,7 +78,7 @@ def spacetime(
             called = {**(manifest.get("host_names") or {}), **(manifest.get("station_names") or {})}
             arrows = draw(messages, events, window, partial, run.resolve().name, called)
         if replayed:
-            say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
+            say("The run had not recorded its messages (record.messages), so it was repeated: same fingerprint.")
         if not arrows:
             say(f"{window.host} sends and receives nothing in this period; --margin-s 1 shows a longer period")
         say(f"{window.title}: {counted(len(arrows), 'message')}. Next: open {quoted(target)}")
@@ -179,7 +179,7 @@ def schema(
 ) -> None:
     """Print JSON Schemas for editors.
 
-    With them an editor completes and checks scenario and study files.
+    Editors use these schemas to complete and check scenario and study files.
     """
     with reporting():
         from mobilenet.cli.json_schema import schemas, text_of

@@ -41,7 +41,7 @@ def live(
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the URL without opening a browser.")] = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Watch and steer a scenario in a browser."""
+    """Watch a run in a browser and intervene in it."""
     with reporting():
         from mobilenet.interactive.desk import Desk
         from mobilenet.interactive.keeping import require_room

@@ -30,7 +30,8 @@ class Paper(Enum):
 
 def study(
     study: Annotated[
-        Path, typer.Argument(metavar="STUDY", help="A study file (YAML), or the directory of a study, to extend it.")
+        Path,
+        typer.Argument(metavar="STUDY", help="A study file (YAML), or the directory of a study to resume or extend."),
     ],
     out: Annotated[
         Path | None,
@@ -38,7 +39,7 @@ def study(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print the planned runs with their expected time and size, and run none."),
+        typer.Option("--dry-run", help="Only print the planned runs with their expected time and size."),
     ] = False,
     overrides: Overrides = None,
     replications: Annotated[
@@ -55,7 +56,7 @@ def study(
 ) -> None:
     """Run a scenario under many settings and seeds.
 
-    The study runs on Spark and writes tables and, where it is asked for, a comparison.
+    The study runs on Spark. The command writes tables and, if the study file has `compare`, a comparison.
     """
     places: list[Path] = []
     with reporting(quiet and not dry_run, reads=places):
@@ -145,7 +146,7 @@ def reproduce(
 ) -> None:
     """Repeat the experiments of a paper.
 
-    The command prints each figure of the paper next to ours. It resumes where it was stopped.
+    The command prints each published value next to the value obtained here. If it was stopped, it resumes.
     """
     with reporting(quiet):
         from mobilenet.viz.figures.mobile_paper import mobile_figures
