@@ -267,9 +267,9 @@ def _why_none(findings: list[Any]) -> str:
     if all(finding["verdict"] == "no data" for finding in findings):
         return "No ratio: fewer than two pairs of runs."
     if all(finding["verdict"] == "unstable" for finding in findings):
-        return "No ratio: unstable, so a mean does not exist."
+        return "No ratio: the level is unstable and has no mean."
     if any(finding.get("difference") is not None for finding in findings):
-        return "No ratio: a value is 0, or below, in some run."
+        return "No ratio: in some runs, a value is not positive."
     return "No ratio: the means are missing."
 
 

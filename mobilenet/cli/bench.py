@@ -12,11 +12,13 @@ from mobilenet.quoting import quoted
 
 
 def bench(
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Runs of each case; the median is reported.")] = 3,
-    table: Annotated[Path, typer.Option("--csv", metavar="FILE", help="CSV file to append the rows to.")] = Path(
-        "bench.csv"
-    ),
-    studies: Annotated[bool, typer.Option(help="Measure studies on Spark as well.")] = True,
+    repeat: Annotated[
+        int, typer.Option("--repeat", min=1, help="Number of runs of each case; the median is reported.")
+    ] = 3,
+    table: Annotated[
+        Path, typer.Option("--csv", metavar="FILE", help="CSV file to which the rows are appended.")
+    ] = Path("bench.csv"),
+    studies: Annotated[bool, typer.Option(help="Also measure studies on Spark.")] = True,
 ) -> None:
     """Measure the speed of the simulator.
 
@@ -32,7 +34,7 @@ def bench(
             table.open("a").close()
         except OSError as error:
             fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
-        interpreted = "interpreted: python3 make.py setup compiles it if there is a C compiler"
+        interpreted = "interpreted; python3 make.py setup compiles it if a C compiler is installed"
         say(f"the hot path is {'compiled' if native.in_use() else interpreted}")
         parts = [
             ("", simulator.COLUMNS, simulator.measure(repeat)),

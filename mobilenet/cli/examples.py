@@ -15,7 +15,7 @@ FIRST = Path("scenarios", "first.yaml")
 
 def examples(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="New folder that receives scenarios/ and data/.")
+        Path, typer.Argument(metavar="FOLDER", help="New folder to which scenarios/ and data/ are copied.")
     ] = Path("mobilenet-examples"),
 ) -> None:
     """Copy the shipped scenarios and data."""

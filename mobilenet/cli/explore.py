@@ -20,8 +20,8 @@ Around = Annotated[
         "--around",
         metavar="WHAT",
         help=(
-            "handoff:N, crash:N (from 1), message:h3:5, or seconds of simulated time; by default the error that"
-            " ended the run, else the first handoff, crash or broadcast."
+            "Moment to draw: handoff:N or crash:N (counted from 1), message:h3:5, or a simulated time in seconds;"
+            " by default the error that ended the run, or else the first handoff, crash or broadcast."
         ),
     ),
 ]
@@ -40,7 +40,7 @@ def spacetime(
             min=0,
             max=1e9,
             metavar="S",
-            help="Seconds shown before and after; by default a fifth of the event.",
+            help="Seconds to show before and after the event; by default a fifth of its duration.",
         ),
     ] = None,
     out: Annotated[
@@ -78,7 +78,7 @@ def spacetime(
             called = {**(manifest.get("host_names") or {}), **(manifest.get("station_names") or {})}
             arrows = draw(messages, events, window, partial, run.resolve().name, called)
         if replayed:
-            say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
+            say("The run had not recorded its messages (record.messages), so it was repeated: same fingerprint.")
         if not arrows:
             say(f"{window.host} sends and receives nothing in this period; --margin-s 1 shows a longer period")
         say(f"{window.title}: {counted(len(arrows), 'message')}. Next: open {quoted(target)}")
@@ -138,7 +138,10 @@ def reference(
         list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys or metrics, as in wireless.loss.")
     ] = None,
     search: Annotated[
-        str, typer.Option("--search", metavar="WORDS", help="Only those with these words in name or meaning.")
+        str,
+        typer.Option(
+            "--search", metavar="WORDS", help="Print only keys and metrics with these words in their names or meanings."
+        ),
     ] = "",
     out: Annotated[
         Path | None,
@@ -154,7 +157,7 @@ def reference(
 
         if out is not None:
             if wanted or search:
-                fail("--out writes all keys; expected no KEY and no --search with it", Exit.BAD_INPUT)
+                fail("--out writes all keys; omit KEY and --search", Exit.BAD_INPUT)
             with writing(out):
                 out.write_text(reference(), encoding="utf-8")
             say(f"Next: read {quoted(out)}")
@@ -164,7 +167,7 @@ def reference(
         except LookupError as error:
             fail(str(error.args[0]), Exit.BAD_INPUT)
         if not found:
-            fail(f"--search {search!r}: nothing has these words in its name or meaning", Exit.BAD_INPUT)
+            fail(f"--search {search!r}: no key or metric has these words in its name or meaning", Exit.BAD_INPUT)
         say(found)
         print("Next: mobilenet check SCENARIO", file=sys.stderr)  # what is printed may be on its way into a file
 
@@ -176,7 +179,7 @@ def schema(
 ) -> None:
     """Print JSON Schemas for editors.
 
-    With them an editor completes and checks scenario and study files.
+    Editors use these schemas to complete and check scenario and study files.
     """
     with reporting():
         from mobilenet.cli.json_schema import schemas, text_of

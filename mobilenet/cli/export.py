@@ -19,7 +19,7 @@ SHOWN = 5
 
 At = Annotated[
     str | None,
-    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth; overrides the scenario's."),
+    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth; overrides that of the scenario."),
 ]
 Epoch = Annotated[
     float,
@@ -35,19 +35,21 @@ Epoch = Annotated[
 
 def export(
     directory: Annotated[
-        Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or with --csv that of a study.")
+        Path, typer.Argument(metavar="RUN|STUDY", help="The directory of a run or, with --csv, of a study.")
     ],
     csv: Annotated[
         bool,
         typer.Option(
             "--csv",
-            help="A folder of tables: tracks, handoffs, stations, events, samples, metrics; for a study, its tables.",
+            help="Write tables: tracks, handoffs, stations, events, samples and metrics; for a study, its tables.",
         ),
     ] = False,
-    geojson: Annotated[bool, typer.Option("--geojson", help="Stations, tracks and handoffs in one file.")] = False,
-    kepler: Annotated[bool, typer.Option("--kepler", help="Tracks as trips for kepler.gl in one file.")] = False,
+    geojson: Annotated[
+        bool, typer.Option("--geojson", help="Write stations, tracks and handoffs to one GeoJSON file.")
+    ] = False,
+    kepler: Annotated[bool, typer.Option("--kepler", help="Write tracks to one file, as trips for kepler.gl.")] = False,
     shiviz: Annotated[
-        bool, typer.Option("--shiviz", help="Messages and events with vector clocks, as a ShiViz log.")
+        bool, typer.Option("--shiviz", help="Write messages and events with vector clocks, as a ShiViz log.")
     ] = False,
     out: Annotated[
         Path | None,
@@ -60,10 +62,10 @@ def export(
     ] = None,
     origin: At = None,
     from_s: Annotated[
-        float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: first second of simulated time.")
+        float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: start of the excerpt in simulated time.")
     ] = 0.0,
     to_s: Annotated[
-        float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: last second of simulated time.")
+        float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: end of the excerpt in simulated time.")
     ] = None,
     epoch_s: Epoch = 1_704_067_200,
     allow_code: AllowCode = False,
@@ -148,7 +150,7 @@ def _export_shiviz(
     with whole_file(target, (".log", ".txt")) as partial:
         count = write_shiviz(messages, events, partial, *slice_s)
     if replayed:
-        say("The run had not recorded its messages (record.messages), so it was replayed: same fingerprint.")
+        say("The run had not recorded its messages (record.messages), so it was repeated: same fingerprint.")
     say(f"{quoted(target)}: {counted(count, 'event')}. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
 
 

@@ -27,19 +27,21 @@ def live(
     overrides: Overrides = None,
     seed: Seed = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, metavar="P", help="Local port; 0 takes any free port.")
+        int, typer.Option("--port", min=0, max=65535, metavar="P", help="Local port; 0 selects any free port.")
     ] = 0,
     speed: Annotated[
         str, typer.Option("--speed", metavar="X", help="Initial speed in simulated seconds per second, or max.")
     ] = "1",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Directory for the kept run; by default a new one in runs/."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Directory for the first saved run; by default a new one in runs/."
+        ),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the URL without opening a browser.")] = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Watch and steer a scenario in a browser."""
+    """Watch a run in a browser and intervene in it."""
     with reporting():
         from mobilenet.interactive.desk import Desk
         from mobilenet.interactive.keeping import require_room

@@ -31,11 +31,11 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
         "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",
         "exhaust": "exhaust:exhaust",
     },
-    "Your own": {
+    "Write your own": {
         "examples": "examples:examples", "reference": "explore:reference", "schema": "explore:schema",
         "inspect-tracks": "tracks:inspect_tracks",
     },
-    "Everything else": {"export": "export:export", "bench": "bench:bench"},
+    "Other commands": {"export": "export:export", "bench": "bench:bench"},
 }  # fmt: skip
 
 

@@ -12,9 +12,9 @@ RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A run directo
 StudyDirectory = Annotated[Path, typer.Argument(metavar="STUDY", help="The directory of a finished study.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one value, as in hosts.count=20. Repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one value, as in hosts.count=20. May be repeated."),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed to use instead of the scenario's.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed that replaces that of the scenario.")]
 AllowCode = Annotated[
     bool,
     typer.Option("--allow-code", help="Run the scenario's plug-ins and programs. They run with your full permissions."),
@@ -31,11 +31,12 @@ Master = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, metavar="N", help="Cores of this machine to use; by default all.")
+    int | None,
+    typer.Option("--workers", min=1, metavar="N", help="Number of cores of this machine to use; by default all."),
 ]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="A metric, as `mobilenet reference` lists them. Repeatable."),
+    typer.Option("--metric", metavar="NAME", help="A metric, as listed by `mobilenet reference`. May be repeated."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")]
-RunOrStudy = Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a study.")]
+RunOrStudy = Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="The directory of a run or of a study.")]

@@ -18,7 +18,7 @@ NARROWEST_IN, WIDEST_IN = 3, 40  # of a figure
 
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="For a study: draw the means of this metric. Repeatable."),
+    typer.Option("--metric", metavar="NAME", help="For a study: draw the means of this metric. May be repeated."),
 ]
 XAxis = Annotated[
     str | None,
@@ -44,7 +44,9 @@ def map_(
     ] = False,
     losses: Annotated[
         bool,
-        typer.Option("--losses", help="Also show where frames were lost; a run without recorded frames is replayed."),
+        typer.Option(
+            "--losses", help="Also show where frames were lost; a run that did not record frames is repeated."
+        ),
     ] = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
@@ -75,7 +77,7 @@ def _width(value: float | None) -> float | None:
 
 
 def figures(
-    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a study.")],
+    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="The directory of a run or of a study.")],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Folder to write to; by default DIRECTORY/figures."),
@@ -124,7 +126,7 @@ def figures(
                 _write_captions(drawn, place)
         for title, path in [*((title, path) for title, path, _ in drawn), *(("Means", path) for path in written)]:
             say(f"{title}: {quoted(folder / path.name)}")
-        say(f"Next: look into {quoted(folder)}")
+        say(f"Next: open the figures in {quoted(folder)}")
 
 
 def _write_captions(drawn: Sequence[tuple[str, Path, str]], place: Path) -> None:
@@ -144,7 +146,7 @@ def _suffixes(formats: str) -> tuple[str, ...]:
 
 def report(
     directory: Annotated[
-        Path, typer.Argument(metavar="RUN|STUDY", help="A run directory, or that of a finished study.")
+        Path, typer.Argument(metavar="RUN|STUDY", help="The directory of a run or of a finished study.")
     ],
     out: Annotated[
         Path | None,
@@ -153,7 +155,7 @@ def report(
 ) -> None:
     """Write a one-page report of a run or a study.
 
-    The page holds the verdict, the answer, metrics, figures, map and scenario. It works offline.
+    The page contains the verdict, the answer, metrics, figures, map and scenario. It works offline.
     """
     with reporting(reads=[directory]):
         from mobilenet.viz.report import draw

@@ -18,7 +18,7 @@ LONGEST = 2000  # characters of a line
 Program = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[-- COMMAND ...]", help="Program to feed; by default the one of the run.", show_default=False
+        metavar="[-- COMMAND ...]", help="Program to replay; by default that of the run.", show_default=False
     ),
 ]
 
@@ -28,14 +28,14 @@ def replay(
     command: Program = None,
     node: Annotated[str, typer.Option("--node", metavar="NODE", help="Node to replay, as in h12.")] = "h0",
     life: Annotated[
-        int, typer.Option("--life", min=1, metavar="N", help="Life of the node; a crash begins another.")
+        int, typer.Option("--life", min=1, metavar="N", help="Life of the node; a crash begins a new one.")
     ] = 1,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Only write the input to a file, for a debugger.")
     ] = None,
     within_s: Annotated[
         float | None,
-        typer.Option("--within-s", min=0.01, metavar="S", help="Wall time limit of an answer; by default the run's."),
+        typer.Option("--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default the run's."),
     ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
@@ -54,7 +54,7 @@ def replay(
         with progress(quiet, "replaying") as update:
             lines, again = lines_of(run, update, allow_code)
         if again:
-            say("The run had not recorded its lines (record.programs), so it was replayed: same fingerprint.")
+            say("The run had not recorded its lines (record.programs), so it was repeated: same fingerprint.")
         found = lines_of_node(lines, node, life, run)
         told = [event for event, _ in exchanges(found)]
         if out is not None:

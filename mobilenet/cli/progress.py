@@ -90,7 +90,7 @@ def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
 
         columns = (TextColumn("runs"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
         with Progress(*columns, console=error_console(), transient=True) as bar:
-            task = bar.add_task("Spark starts", total=None)
+            task = bar.add_task("starting Spark", total=None)
             begun: list[int] = []
 
             def update(standing: Standing) -> None:

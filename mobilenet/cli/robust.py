@@ -22,8 +22,8 @@ def robust(
             "--radios",
             metavar="LIST",
             help=(
-                "Some of disk, capture, log_distance, fading, shadowing, obstacles; by default all. The scenario's own"
-                " radio always comes first."
+                "Radios to use: some of disk, capture, log_distance, fading, shadowing, obstacles; by default all. "
+                "The scenario's own radio always comes first."
             ),
         ),
     ] = None,
@@ -35,9 +35,7 @@ def robust(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Directory to write to; by default a new one in studies/."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the radios and the number of runs, and run none.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the radios and the number of runs.")] = False,
     master: Master = None,
     workers: Workers = None,
     allow_code: AllowCode = False,

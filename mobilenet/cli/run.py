@@ -42,9 +42,9 @@ def run(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate a scenario and judge the result.
+    """Simulate a scenario and check the result.
 
-    The events, metrics and verdicts go into a run directory.
+    The command writes the events, metrics and verdicts to a run directory.
     """
     with reporting(quiet):
         from mobilenet import api
@@ -143,9 +143,9 @@ def verify(
     ] = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Judge a run again from its record.
+    """Check a recorded run again.
 
-    For a study, the command judges each of its runs.
+    For a study, the command checks each run.
     """
     with reporting(reads=[run]):
         from mobilenet.viz.study_tables import is_study

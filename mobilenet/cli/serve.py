@@ -27,7 +27,7 @@ def serve(
     hard_limit_ms: Annotated[
         float | None,
         typer.Option(
-            "--hard-limit-ms", min=0.1, metavar="MS", help="End the run (exit code 3) when it falls this far behind."
+            "--hard-limit-ms", min=0.1, metavar="MS", help="Lateness at which the run ends, with exit code 3."
         ),
     ] = None,
     allow_code: AllowCode = False,

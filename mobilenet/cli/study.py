@@ -30,7 +30,8 @@ class Paper(Enum):
 
 def study(
     study: Annotated[
-        Path, typer.Argument(metavar="STUDY", help="A study file (YAML), or the directory of a study, to extend it.")
+        Path,
+        typer.Argument(metavar="STUDY", help="A study file (YAML), or the directory of a study to resume or extend."),
     ],
     out: Annotated[
         Path | None,
@@ -38,12 +39,14 @@ def study(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print the planned runs with their expected time and size, and run none."),
+        typer.Option("--dry-run", help="Only print the planned runs with their expected time and size."),
     ] = False,
     overrides: Overrides = None,
     replications: Annotated[
         int | None,
-        typer.Option("--replications", min=2, metavar="N", help="Runs of each setting; replaces the file's."),
+        typer.Option(
+            "--replications", min=2, metavar="N", help="Number of runs of each configuration; overrides the study file."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of the study.")] = None,
     master: Master = None,
@@ -53,7 +56,7 @@ def study(
 ) -> None:
     """Run a scenario under many settings and seeds.
 
-    The study runs on Spark and writes tables and, where it is asked for, a comparison.
+    The study runs on Spark. The command writes tables and, if the study file has `compare`, a comparison.
     """
     places: list[Path] = []
     with reporting(quiet and not dry_run, reads=places):
@@ -125,24 +128,25 @@ def reproduce(
             "--max-n",
             min=8,
             max=1024,
-            help="Only 8, 16, 32, ... processes up to this number, by default 1024; not for mobile.",
+            help="Use only 8, 16, 32, ... processes, up to this number; by default 1024; not for mobile.",
         ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", min=8, max=1024, help="Only this number of processes; not for mobile.")
+        int | None,
+        typer.Option("--processes", min=8, max=1024, help="Use only this number of processes; not for mobile."),
     ] = None,
     engineering: Annotated[
         bool,
         typer.Option(
             "--engineering",
-            help="Also run the experiments with the defaults of all other scenarios; for mobile only.",
+            help="Also run the experiments with the default values of all other scenarios; only for mobile.",
         ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Repeat the experiments of a paper.
 
-    The command prints each figure of the paper next to ours. It resumes where it was stopped.
+    The command prints each published value next to the value obtained here. If it was stopped, it resumes.
     """
     with reporting(quiet):
         from mobilenet.viz.figures.mobile_paper import mobile_figures

@@ -23,9 +23,9 @@ MOST_EFFECTS = 10  # of a metric, on the screen
 def compare(study: StudyDirectory, wanted: Metrics = None, as_json: AsJson = False) -> None:
     """Compare the settings of a finished study.
 
-    The command prints by how much the levels of a factor differ over the same worlds, with confidence intervals. With
-    several factors, the effects of each and of pairs come first, also on the metrics given by --metric. A study that
-    names nothing to compare has its means printed.
+    The command prints how much the levels of a factor differ, with confidence intervals. If several factors vary, it
+    first prints the effects of single levels and of pairs; --metric adds metrics. For a study without `compare`, it
+    prints the means.
     """
     with reporting(quiet=as_json, reads=[study]):
         from mobilenet.studies.caveats import doubts

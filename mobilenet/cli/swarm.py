@@ -38,10 +38,10 @@ class Mac(Enum):
 
 def swarm(
     count: Annotated[int, typer.Option("--count", min=1, help="Number of schedules.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The first schedule's seed; the others follow.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first schedule.")] = 1,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = os.cpu_count() or 1,
     keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="DIR", help="Directory for the runs that are not valid.")
+        Path | None, typer.Option("--keep", metavar="DIR", help="Directory for runs that are not valid.")
     ] = None,
     protocol: Annotated[
         str,
@@ -54,7 +54,7 @@ def swarm(
     command: Annotated[
         str | None,
         typer.Option(
-            "--command", metavar="WORDS", help="Test programs instead: the command that hosts and stations run."
+            "--command", metavar="WORDS", help="Command of hosts and stations, to test programs instead of a protocol."
         ),
     ] = None,
     station_command: Annotated[
@@ -73,12 +73,12 @@ def swarm(
     radio: Annotated[Model | None, typer.Option("--radio", help="Reception model [default: unit_disk].")] = None,
     allow_code: AllowCode = False,
 ) -> None:
-    """Judge many small random hostile scenarios.
+    """Check many small random hostile scenarios.
 
     Mobile protocols run without physics under even seeds and on the radio under odd seeds; with another MAC or radio
-    model, all of them run on the radio. Broadcasts over VCube face processes that crash in the middle of sends, false
-    suspicions, and links that reorder, as far as the protocol allows them. A plug-in runs where protocols of its kind
-    do.
+    model, all of them run on the radio. Broadcasts over VCube are tested with processes that crash in the middle of
+    sends, with false suspicions, and with links that reorder messages, as far as the protocol tolerates them. A plug-in
+    runs on the same networks as built-in protocols of its kind.
     """
     with reporting():
         if command is not None:

@@ -32,22 +32,29 @@ TracksFile = Annotated[
 Sites = Annotated[
     Path | None,
     typer.Option(
-        "--stations", metavar="SITES.csv", help="A table with name and x_m, y_m or lon, lat; or OpenCelliD's."
+        "--stations",
+        metavar="SITES.csv",
+        help="Station sites: a table with name and x_m, y_m or lon, lat, or in the format of OpenCelliD.",
     ),
 ]
-Range = Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="Range of a station.")]
+Range = Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="Range of each station.")]
 RadioOf = Annotated[
     Path | None,
     typer.Option(
         "--radio-of",
         metavar="FILE.yaml",
-        help="Scenario whose stations, radio, walls and attachment decide the coverage.",
+        help="Scenario whose stations, radio, walls and attachment rule determine the coverage.",
     ),
 ]
 Format = Annotated[
-    str, typer.Option("--format", metavar="F", help="auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx.")
+    str,
+    typer.Option(
+        "--format", metavar="F", help="Format of the tracks: auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx."
+    ),
 ]
-Coordinates = Annotated[str, typer.Option("--coordinates", metavar="C", help="auto, metres or lonlat.")]
+Coordinates = Annotated[
+    str, typer.Option("--coordinates", metavar="C", help="Coordinates of the tracks: auto, metres or lonlat.")
+]
 At = Annotated[
     str | None,
     typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth, if the sites do not give it."),

@@ -133,9 +133,9 @@ def doubts(scenario: Scenario) -> Iterator[str]:
     """Why the verdict may be unknown."""
     within_s, because = rest(scenario)
     if within_s is None:
-        yield f"rest is not promised: {because}"
+        yield f"the run is not certain to come to rest: {because}"
     elif within_s > scenario.drain_s:
-        yield f"rest is promised within {within_s:.4g} s, but drain_s is {scenario.drain_s:g} s"
+        yield f"the run is certain to come to rest only within {within_s:.4g} s, but drain_s is {scenario.drain_s:g} s"
     yield from _silence(scenario)
 
 
@@ -145,9 +145,9 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     if hosts is None:
         yield "the number of broadcasts is unknown until the tracks are read"
     if getattr(scenario.hosts.mobility, "area", None) is not None:
-        yield "hosts may walk outside of all coverage (hosts.mobility.area), and then deliver nothing"
+        yield "hosts may walk outside of all coverage (hosts.mobility.area), where they deliver nothing"
     if isinstance(scenario.hosts.mobility, OwnMobility):
-        yield "hosts may walk outside of all coverage (hosts.mobility.class), and then deliver nothing"
+        yield "hosts may walk outside of all coverage (hosts.mobility.class), where they deliver nothing"
     members_s = _members_after_s(scenario)
     if members_s >= scenario.duration_s:
         yield (
@@ -158,13 +158,13 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     if attachment.error_m > attachment.nearer_m and joins_s > attachment.tick_ms / 1000:
         yield (
             f"hosts misjudge their position (hosts.attachment.error_m: {attachment.error_m:g}), so they may change"
-            f" cells at each tick, and need {joins_s:.4g} s to join, so possibly nothing is delivered"
+            f" cells at each tick, and need {joins_s:.4g} s to join, so it is possible that nothing is delivered"
         )
     speed_mps: float = getattr(scenario.hosts.mobility, "speed_limit_mps", 0.0)
     if joins_s * speed_mps > cell_m(scenario.wireless):
         yield (
             f"hosts need {joins_s:.4g} s to join, and may cross half of a cell in"
-            f" {cell_m(scenario.wireless) / speed_mps:.4g} s, so possibly nothing is delivered"
+            f" {cell_m(scenario.wireless) / speed_mps:.4g} s, so it is possible that nothing is delivered"
         )
     expected = float(sum(message.at_s >= members_s for message in workload.messages))
     if hosts is not None:
@@ -180,7 +180,7 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     if hosts is not None and expected < FEW_BROADCASTS:
         yield f"about {expected:.2g} broadcasts are expected from members in total, so possibly none is delivered"
     if scenario.most_loss == 1:
-        yield "all receptions are lost (loss: 1), so possibly nothing is delivered"
+        yield "all receptions are lost (loss: 1), so it is possible that nothing is delivered"
 
 
 def _members_after_s(scenario: Scenario) -> float:

@@ -105,9 +105,9 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
     if scenario.loses:
         yield "the network loses messages, so rest is not promised, and a missing delivery is not a violation"
     elif within is None:
-        yield "rest is not promised: the detector may make mistakes forever, or the workload does not end"
+        yield "the run is not certain to come to rest: the detector may keep erring, or the workload never ends"
     elif within > duration:
-        yield f"rest is promised within {within:.4g} t.u., but duration is {duration:g} t.u."
+        yield f"the run is certain to come to rest only within {within:.4g} t.u., but duration is {duration:g} t.u."
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
         yield (
             f"{scenario.crashes} processes crash, but deliveries are promised only for fewer than"
@@ -115,4 +115,4 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
         )
     sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
     if scenario.crashes >= sources or not scenario.estimated_messages():
-        yield "possibly no process broadcasts, so nothing is delivered"
+        yield "it is possible that no process broadcasts, so that nothing is delivered"

@@ -144,7 +144,7 @@ class Player:
     def ask_to_pause(self) -> None:
         """By a listener."""
         if self.session.is_real_time and not self.session.is_over:
-            raise ScenarioError("pause: programs in real time go on")
+            raise ScenarioError("pause: programs in real time cannot be paused")
         self.pause()
 
     def pause(self, because: str = "") -> None:

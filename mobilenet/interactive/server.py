@@ -170,7 +170,7 @@ class Server:
                 return _refuse(f"{MOST_LISTENERS} pages are already open")
             return None
         if parts.path != "/":
-            return _response(HTTPStatus.NOT_FOUND, "there is nothing here: the page is at /\n", "text/plain")
+            return _response(HTTPStatus.NOT_FOUND, "not found; the page is at /\n", "text/plain")
         page = await asyncio.wrap_future(self._desk.player.ask(self._make_page))
         return _response(HTTPStatus.OK, page, "text/html")
 

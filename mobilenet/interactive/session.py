@@ -260,10 +260,8 @@ class LiveSession:
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
         if at_ns >= self.simulation.duration_ns:
-            raise ScenarioError(
-                f"no interventions are possible after the active part, which ended at {self.scenario.duration_s:g} s;"
-                " go back to an earlier time, or set a longer duration_s"
-            )
+            end = f"the active part, which ended at {self.scenario.duration_s:g} s"
+            raise ScenarioError(f"no intervention is possible after {end}; go back, or set a longer duration_s")
         known = in_order(self._kept(at_ns) if is_back else self.branch.interventions)
         place = sum(ns(one.at_s) <= at_ns for one in known)
         scenario = with_list(self.scenario, [*known[:place], what | {"at_s": seconds(at_ns)}, *known[place:]])

@@ -24,18 +24,18 @@ from mobilenet.rundir.table import Columns, Table, by_code
 EXACT: Final = 2.0**53  # whole numbers below are exact in float64, and so are their sums
 
 _OURS = {  # buffers of the protocols that come with mobilenet: kind of node, quantity -> words
-    ("station", "sbuffer"): "messages that a station keeps (SBuffer)",
+    ("station", "sbuffer"): "messages that a station stores until they are acknowledged (SBuffer)",
     ("station", "rbuffer"): "messages that a station holds back (RBuffer)",
-    ("host", "sbuffer"): "messages of a host not acknowledged yet (SBuffer)",
+    ("host", "sbuffer"): "messages of a host that are not acknowledged yet (SBuffer)",
     ("host", "rbuffer"): "messages that a host holds back (RBuffer)",
 }
 LISTS = {  # what messages carry: samples' quantity -> metric, words
-    "md": ("m_d", "hosts named in a message of a station that must not deliver it (M_d)"),
-    "skip": ("skip", "messages to skip in a confirmation sent, repeated ones and joins included"),
-    "undelivered": ("handoff_undelivered_list", "undelivered messages that a station answers with (Rsp1)"),
-    "wanted": ("handoff_wanted_list", "messages that the new station asks for (Req2)"),
-    "bodies": ("handoff_recovered_list", "messages that it is sent (Rsp2)"),
-    "new_ids": ("handoff_received_list", "messages received meanwhile that are listed (Rsp2)"),
+    "md": ("m_d", "hosts that are named in a message of a station because they must not deliver it (M_d)"),
+    "skip": ("skip", "messages to skip that a confirmation lists, including repeated confirmations and joins"),
+    "undelivered": ("handoff_undelivered_list", "undelivered messages in a station's answer (Rsp1)"),
+    "wanted": ("handoff_wanted_list", "messages that the new station requests (Req2)"),
+    "bodies": ("handoff_recovered_list", "messages that are sent to the new station (Rsp2)"),
+    "new_ids": ("handoff_received_list", "messages received in the meantime that are listed (Rsp2)"),
 }
 
 BUFFERS = {f"{who}_{quantity}": (who[0], quantity) for who, quantity in _OURS}  # metric -> kind of node, quantity

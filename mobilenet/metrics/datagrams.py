@@ -35,14 +35,14 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
     Metric("datagrams", "datagrams that programs have sent", lambda d: len(d.sent_ns), symbol="datagrams"),
     Metric(
         "datagrams_received",
-        "of these, datagrams that reached the program they were for",
+        "datagrams that reached the program to which they were addressed",
         lambda d: len(d.delays_s),
         symbol="datagrams received",
         better="higher",
     ),
     Metric(
         "datagram_loss_ratio",
-        "share of the datagrams that did not",
+        "share of the datagrams that were not received",
         lambda d: ratio(len(d.sent_ns) - len(d.delays_s), len(d.sent_ns)),
         symbol="datagram loss",
         better="lower",
@@ -65,7 +65,7 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
     ),
     Metric(
         "datagram_delay_p95_s",
-        "time that 95 % of datagrams stay below",
+        "95th percentile of the time that a datagram is in transit",
         lambda d: d.below_s(95),
         "s",
         symbol="95 % datagram delay",
@@ -73,7 +73,7 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
     ),
     Metric(
         "datagram_delay_p99_s",
-        "time that 99 % of datagrams stay below",
+        "99th percentile of the time that a datagram is in transit",
         lambda d: d.below_s(99),
         "s",
         symbol="99 % datagram delay",

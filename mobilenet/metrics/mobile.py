@@ -74,13 +74,13 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "deliveries_owed",
-        "pairs (message, host that is a member from its broadcast to the end)",
+        "pairs of a message and a host that is a member from its broadcast to the end",
         lambda m: m.owed,
         symbol="deliveries owed",
     ),
     Metric(
         "delivery_ratio",
-        "share of the deliveries owed that happened (reachability)",
+        "share of the deliveries owed that took place (reachability)",
         lambda m: ratio(m.done, m.owed),
         symbol="delivery ratio",
         better="higher",
@@ -96,14 +96,14 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "broadcasts_refused",
-        "broadcasts refused (host down or no member)",
+        "broadcasts refused because the host was down or not a member",
         lambda m: m.fold.counts["refused"],
         symbol="broadcasts refused",
         better="lower",
     ),
     Metric(
         "broadcasts_undelivered",
-        "pairs (member, message) still owed at the end",
+        "pairs of a member and a message that are still owed at the end",
         lambda m: m.fold.how_many_owed(),
         symbol="deliveries missing",
         better="lower",
@@ -140,7 +140,7 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "delivery_delay_p95_s",
-        "delay that 95 % of deliveries stay below",
+        "95th percentile of the delay from broadcast to delivery",
         lambda m: m.below_s(95),
         "s",
         symbol="95 % delay",
@@ -148,7 +148,7 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "delivery_delay_p99_s",
-        "delay that 99 % of deliveries stay below",
+        "99th percentile of the delay from broadcast to delivery",
         lambda m: m.below_s(99),
         "s",
         symbol="99 % delay",
@@ -166,7 +166,7 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "deliveries_missed_by_gaps",
-        "pairs (member, message) missed by gaps",
+        "pairs of a member and a message that it missed in a gap",
         lambda m: m.fold.missed_by_gaps(),
         symbol="missed by gaps",
         better="lower",
@@ -176,7 +176,7 @@ MESSAGES: tuple[Metric[Messages], ...] = (
 QUEUES: tuple[Metric[dict[str, Any]], ...] = (
     Metric(
         "mac_queue_drops",
-        "frames dropped from full queues of the radio",
+        "frames dropped because the queue of the radio was full",
         lambda counters: counters["radio"]["queue_drops"],
         symbol="queue drops",
         better="lower",
@@ -255,19 +255,19 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     ),
     Metric(
         "handoffs_superseded",
-        "handoffs superseded by the next session",
+        "handoffs superseded by the next session before they ended",
         lambda h: h.superseded,
         symbol="handoffs superseded",
     ),
     Metric(
         "recoveries",
-        "confirmed new sessions for another cause than a change of station",
+        "confirmed new sessions with a cause other than a change of station",
         lambda h: h.recoveries,
         symbol="recoveries",
     ),
     Metric(
         "handoff_duration_mean_s",
-        "mean time that a handoff takes",
+        "mean duration of a handoff",
         lambda h: mean(h.durations),
         "s",
         symbol="handoff time",
@@ -299,7 +299,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     ),
     Metric(
         "handoff_interruption_p95_s",
-        "time from the last delivery before a handoff to the first after it, 95 % stay below it",
+        "95th percentile of the time from the last delivery before a handoff to the first after it",
         lambda h: h.interruption(95),
         "s",
         symbol="95 % interruption",
@@ -315,7 +315,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     ),
     Metric(
         "handoff_interruption_excess_mean_s",
-        "interruption beyond a host's usual time between deliveries, mean",
+        "mean interruption in excess of a host's usual time between deliveries",
         lambda h: mean(h.excess),
         "s",
         signed=True,
@@ -331,14 +331,14 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     ),
     Metric(
         "handoffs_with_skipped",
-        "handoffs whose confirmation let the host skip messages that it had",
+        "handoffs whose confirmation listed messages that the host already had",
         lambda h: h.how_many_with("skipped"),
         of="skipped",
         symbol="handoffs, skipped",
     ),
     Metric(
         "handoff_recovered_mean",
-        "messages sent again per handoff, mean",
+        "mean number of messages sent again per handoff",
         lambda h: mean(h.told("recovered")),
         "messages",
         of="recovered",
@@ -346,7 +346,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     ),
     Metric(
         "handoff_skipped_mean",
-        "messages to skip per confirmed handoff, mean",
+        "mean number of messages to skip per confirmed handoff",
         lambda h: mean(h.told("skipped")),
         "messages",
         of="skipped",

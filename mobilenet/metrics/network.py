@@ -94,7 +94,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "potential_receivers_per_frame",
-        "nodes within reach of a frame (range; by power: detected in silence), mean",
+        "mean number of nodes within reach of a frame (in range, or by power: detected in silence)",
         lambda n: ratio(n.pairs, n.frames),
         symbol="receivers in range",
     ),
@@ -114,7 +114,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "collision_ratio_addressed_begun",
-        "share of receptions begun that were lost to collisions, of frames for that receiver",
+        "share of the receptions begun by the addressee that were lost to collisions",
         lambda n: n.collided_once_begun(),
         symbol="begun, lost to collisions",
         better="lower",
@@ -137,7 +137,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "control_bytes_per_broadcast",
-        "bytes of control in the air per broadcast",
+        "bytes of control messages in the air per broadcast",
         lambda n: ratio(n.of("radio_control_bytes"), n.broadcasts),
         "bytes",
         symbol="control / broadcast",

@@ -89,18 +89,21 @@ class Processes:
 
 OF_PROCESSES: tuple[Metric[Processes], ...] = (
     Metric(
-        "deliveries_owed", "pairs (message, process that never crashes)", lambda p: p.owed(), symbol="deliveries owed"
+        "deliveries_owed",
+        "pairs of a message and a process that never crashes",
+        lambda p: p.owed(),
+        symbol="deliveries owed",
     ),
     Metric(
         "delivery_ratio",
-        "share of the deliveries owed that happened (reachability)",
+        "share of the deliveries owed that took place (reachability)",
         lambda p: ratio(p.done, p.owed()),
         symbol="delivery ratio",
         better="higher",
     ),
     Metric(
         "latency",
-        "latency until the last message counts",
+        "time until the last broadcast is complete or, without completions, until the last reception",
         lambda p: p.latency(),
         "t.u.",
         symbol="latency",
@@ -109,7 +112,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
     Metric("messages", "messages sent", lambda p: p.messages["sent"], symbol="messages"),
     Metric(
         "messages_per_process_mean",
-        "messages sent per process, mean",
+        "mean number of messages sent per process",
         lambda p: p.messages["sent"] / p.processes,
         "messages",
         symbol="messages / process",
@@ -118,7 +121,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
     Metric("broadcasts", "messages broadcast", lambda p: p.broadcasts, symbol="broadcasts"),
     Metric(
         "deliveries",
-        "deliveries in the whole run, own ones included",
+        "deliveries in the whole run, including those at the sources",
         lambda p: len(p.deliveries.message),
         symbol="deliveries",
     ),
@@ -157,14 +160,14 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
     Metric("suspicions", "suspicions", lambda p: p.suspicions, of="detector", symbol="suspicions"),
     Metric(
         "suspicions_taken_back",
-        "suspicions taken back",
+        "suspicions withdrawn",
         lambda p: p.trusts,
         of="detector",
-        symbol="suspicions taken back",
+        symbol="suspicions withdrawn",
     ),
     Metric(
         "broadcasts_complete",
-        "broadcasts whose source was notified that all have them",
+        "broadcasts whose source was notified that they reached all processes",
         lambda p: len(p.completed),
         of="completions",
         symbol="broadcasts complete",
@@ -187,11 +190,11 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
         better="lower",
     ),
     Metric(
-        "pending_max", "most messages held back by a process", unit="messages", symbol="held back, most"
+        "pending_max", "maximum number of messages held back by a process", unit="messages", symbol="held back, most"
     ),  # by _largest, as any buffer
     Metric(
         "pending_max_mean",
-        "most messages held back, mean over processes",
+        "maximum number of messages held back by a process, averaged over processes",
         unit="messages",
         symbol="held back, mean of most",
     ),

@@ -24,28 +24,28 @@ from mobilenet.quoting import cut
 OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' records (studies/measure.py)
     Metric(
         "delivery_delay_survival_p50_s",
-        "median delay, what is still waiting included",
+        "median delay, including messages that are still waiting",
         unit="s",
         symbol="median delay, waiting incl.",
         better="lower",
     ),
     Metric(
         "delivery_delay_survival_p95_s",
-        "delay that 95 % stay below, what is still waiting included",
+        "95th percentile of the delay, including messages that are still waiting",
         unit="s",
         symbol="95 % delay, waiting incl.",
         better="lower",
     ),
     Metric(
         "delivery_delay_survival_p99_s",
-        "delay that 99 % stay below, what is still waiting included",
+        "99th percentile of the delay, including messages that are still waiting",
         unit="s",
         symbol="99 % delay, waiting incl.",
         better="lower",
     ),
     Metric(
         "backlog_slope",
-        "relative growth of what waits, over the second half",
+        "relative growth of the backlog over the second half of the window",
         signed=True,
         symbol="backlog growth",
         better="lower",

@@ -38,17 +38,17 @@ class PathLossParameters(Parameters):
     )
     exponent: Exponent = Field(default=3.0, description="log_distance: 2 in free space")
     exponents: tuple[Exponent, Exponent, Exponent] = Field(
-        default=(1.9, 3.8, 3.8), description="three_slope: from the first, the second and the third break on"
+        default=(1.9, 3.8, 3.8), description="three_slope: exponents beyond the first, the second and the third break"
     )
     breaks_m: tuple[Break, Break, Break] = Field(
-        default=(1.0, 200.0, 500.0), description="three_slope: where each exponent begins"
+        default=(1.0, 200.0, 500.0), description="three_slope: distances at which the exponents begin"
     )
     reference_loss_db: float = Field(
         default=40.05, ge=0, le=200,
-        description="log_distance, three_slope: up to 1 m, or up to the first break; mode a: 46.68 unless given",
+        description="log_distance, three_slope: loss up to 1 m or up to the first break; in mode a 46.68 by default",
     )  # fmt: skip
     frequency_ghz: float = Field(
-        default=2.4, ge=0.1, le=100, description="free_space, umi: carrier frequency; mode a: 5.15 unless given"
+        default=2.4, ge=0.1, le=100, description="free_space, umi: carrier frequency; in mode a 5.15 by default"
     )
     station_height_m: float = Field(
         default=10.0, ge=1.5, le=100, description="umi: height of stations above the street"
@@ -85,7 +85,7 @@ class PathLossParameters(Parameters):
 class ShadowingParameters(Parameters):
     """Shadowing by obstacles that are not drawn: the same for every frame between two places."""
 
-    sigma_db: float = Field(default=7.0, ge=0, le=30, description="standard deviation over places")
+    sigma_db: float = Field(default=7.0, ge=0, le=30, description="standard deviation over positions")
     decorrelation_m: float = Field(
         default=13.0, ge=0.5, le=1000, description="distance at which the correlation falls to 1/e"
     )
@@ -94,17 +94,17 @@ class ShadowingParameters(Parameters):
 class FadingParameters(Parameters):
     """Many ways of unlike length: another gain for each frame at each receiver, one on average."""
 
-    model: Literal["nakagami"] = Field(default="nakagami", description="the power is gamma distributed")
+    model: Literal["nakagami"] = Field(
+        default="nakagami", description="distribution of the power; nakagami: gamma distributed"
+    )
     m_near: float = Field(default=1.5, ge=0.5, le=100, description="Nakagami's m below near_m; 1: Rayleigh")
     m_far: float = Field(default=0.75, ge=0.5, le=100, description="Nakagami's m from near_m on")
-    near_m: float = Field(default=80.0, ge=0, le=100_000, description="where m_far begins")
+    near_m: float = Field(default=80.0, ge=0, le=100_000, description="distance from which m_far applies")
 
 
 class ObstaclesParameters(Parameters):
     """Buildings."""
 
-    file: str = Field(
-        min_length=1, max_length=1000, description="GeoJSON, or SUMO's poly.xml, from which buildings are read"
-    )
-    per_wall_db: float = Field(default=9.0, ge=0, le=100, description="loss at each wall that a link crosses")
+    file: str = Field(min_length=1, max_length=1000, description="file of buildings, GeoJSON or SUMO's poly.xml")
+    per_wall_db: float = Field(default=9.0, ge=0, le=100, description="loss for each wall that a link crosses")
     per_metre_db: float = Field(default=0.4, ge=0, le=100, description="loss for each metre inside a building")

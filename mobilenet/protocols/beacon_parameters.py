@@ -16,14 +16,17 @@ class BeaconParameters(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     station_interval_s: float = Field(
-        default=0.04, ge=0.001, le=1e6, description="mean time between a station's beacons; exponential"
+        default=0.04,
+        ge=0.001,
+        le=1e6,
+        description="mean time between two beacons of a station; exponentially distributed",
     )
-    station_payload_bytes: int = Field(default=100, ge=0, le=1400, description="of a station's beacon")
+    station_payload_bytes: int = Field(default=100, ge=0, le=1400, description="size of a station's beacon")
     host_interval_s: float = Field(
-        default=2.8, ge=0.001, le=1e6, description="mean time between a host's beacons; exponential"
+        default=2.8, ge=0.001, le=1e6, description="mean time between two beacons of a host; exponentially distributed"
     )
-    host_payload_bytes: int = Field(default=100, ge=0, le=1400, description="of a host's beacon")
+    host_payload_bytes: int = Field(default=100, ge=0, le=1400, description="size of a host's beacon")
     hello_interval_s: float = Field(
-        default=0.5, ge=0.001, le=1e6, description="between hellos of every node; periodic, with a random phase"
+        default=0.5, ge=0.001, le=1e6, description="time between two hellos of a node; periodic, with a random phase"
     )
-    hello_payload_bytes: int = Field(default=30, ge=0, le=1400, description="of a hello")
+    hello_payload_bytes: int = Field(default=30, ge=0, le=1400, description="size of a hello")

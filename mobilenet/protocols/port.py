@@ -42,26 +42,28 @@ def timer_name(name: str) -> Callable[[Act], Act]:
 
 
 class MessageId(NamedTuple):
-    """The name of one application message, h12:0 in the record."""
+    """The identifier of one application message, h12:0 in the record."""
 
     host: Id  # The number of the host that broadcast it.
     seq: Number  # Its number among the messages of that host: 0, 1, 2, ...
 
 
 class Message(Protocol):
-    """Anything that travels. It must be immutable: all receivers share one object."""
+    """Any message between nodes. It must be immutable, because all receivers share one object."""
 
     @property
     def size_bytes(self) -> int:
-        """Return the bytes handed to the transport, with the payload and without the headers below."""
+        """Return the number of bytes passed to the transport, including the payload but not the headers of lower
+        layers.
+        """
 
     @property
     def payload_bytes(self) -> int:
-        """Return the part of `size_bytes` that is application payload."""
+        """Return how many of `size_bytes` are application payload."""
 
     def list_sizes(self) -> tuple[tuple[str, int], ...]:
-        """Return (name, length) of each list of variable length that the message carries. It is sampled when the
-        message is sent, and has no effect.
+        """Return (name, length) of each list of variable length that the message carries. The lengths are sampled when
+        the message is sent, and have no other effect.
         """
 
 
@@ -89,8 +91,8 @@ class Port(Protocol):
         """Return the simulated time in nanoseconds. It does not change within a handler."""
 
     def timer(self, action: Callable[[], None]) -> Timer:
-        """Return a new timer that calls `action()` when it expires. Keep it and start it again: the node keeps every
-        timer until it crashes.
+        """Return a new timer that calls `action()` when it expires. Keep the timer and start it again: the node keeps
+        every timer until it crashes.
         """
 
     def uniform(self, low: float, high: float) -> float:
@@ -100,39 +102,39 @@ class Port(Protocol):
         """Return a random whole number, low <= number <= high, from the node's own stream."""
 
     def broadcast(self, message: Any) -> None:
-        """Put one radio frame for all nodes in range into the queue. It is not acknowledged, and it may be lost at
-        any receiver. The frame of a station reaches hosts, also those of other stations. The frame of a host reaches
-        stations, and other hosts too.
+        """Put one radio frame for all nodes in range into the queue. The frame is not acknowledged, and it may be lost
+        at any receiver. The frame of a station reaches hosts, including those of other stations. The frame of a host
+        reaches stations, and other hosts too.
         """
 
     def send(self, to: int, message: Any) -> None:
         """Put one radio frame for one node into the queue: `to` is a station if a host sends, and a host if a station
-        sends. It is not acknowledged, and it is lost if `to` is out of range.
+        sends. The frame is not acknowledged, and it is lost if `to` is out of range.
         """
 
 
 class StationPort(Port, Protocol):
-    """What the port of a station has in addition."""
+    """Additional calls of the port of a station."""
 
     def expired(self, host: int) -> None:
-        """Report that this host was silent for too long and is given up. The record notes (`expire`) for how many
-        seconds the station had not received a frame from it.
+        """Report that this host was silent for too long, and that the station gives up on it. The record notes
+        `expire`, with the number of seconds in which the station had not received a frame from the host.
         """
 
 
 class HostPort(Port, Protocol):
-    """What the port of a host has in addition: its upcalls to the application, which are its trace."""
+    """Additional calls of the port of a host: its upcalls to the application, which are also its trace."""
 
     def deliver(self, message: MessageId, body: Any) -> None:
-        """Deliver a message to the application. The record notes `deliver`, with the station of the host's cell.
-        `body` is not looked at.
+        """Deliver a message to the application. The record notes `deliver`, with the station of the host's cell. `body`
+        is ignored.
         """
 
     def joined(self, session: int, station: int) -> None:
         """Report that the host is a member from now on. The record notes `join`."""
 
     def left(self, session: int) -> None:
-        """Report that the host is not a member from now on. The record notes `leave`."""
+        """Report that the host is no longer a member. The record notes `leave`."""
 
     def gap(self, session: int, station: int) -> None:
         """Report that the host has missed messages that it will never get. The record notes `gap`."""
@@ -140,22 +142,22 @@ class HostPort(Port, Protocol):
     def session_opened(self, session: int, station: int | None, cause: str) -> None:
         """Report that a handoff begins. The record notes `handoff_start` if the host is a member, and otherwise
         nothing. `session` is a new number; `station` is the new station; `cause` is 'cell' for a change of cell,
-        'recovery' after a crash, 'reinit' if the station had given the host up, or 'join'. Metrics of handoffs count
-        those with the cause 'cell'.
+        'recovery' after a crash, 'reinit' if the station had given up on the host, or 'join'. Metrics of handoffs count
+        only those with the cause 'cell'.
         """
 
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
         """Report that the handoff of this session has ended: the station serves the host. The record notes
         `handoff_end` if `session` is that of the last `session_opened`, and otherwise nothing. `detail` may have
-        'recovered', the number of messages that the host was sent again, and 'skipped', the number of those that it
-        had already; or be {}.
+        'recovered', the number of messages that were sent to the host again, and 'skipped', the number of messages that
+        it already had; or be {}.
         """
 
 
 class WiredPort(Protocol):
-    """The backbone between stations: reliable, each message exactly once, in causal order over both calls.
+    """The backbone between stations. It is reliable and delivers each message exactly once, in causal order.
 
-    What is asked of it: docs/protocols/mobile-causal.md#requirements-on-the-backbone
+    Requirements: docs/protocols/mobile-causal.md#requirements-on-the-backbone
     """
 
     def broadcast(self, message: Any) -> None:
@@ -166,8 +168,8 @@ class WiredPort(Protocol):
 
 
 class HostProtocol(Protocol):
-    """What the network calls on a host. The object is discarded at a crash and built again at recovery, with the same
-    `stable`.
+    """Calls that the network makes on a host. The object is discarded at a crash and built again at recovery, with the
+    same `stable`.
     """
 
     BUFFERS: ClassVar[tuple[str, ...]]  # The names of its measured buffers, () for none.
@@ -178,56 +180,58 @@ class HostProtocol(Protocol):
         """
 
     def join(self) -> None:
-        """Become a member, now or later. Called once for each wish of the scenario, as soon as the host is up and
-        `is_out()`; also in no cell.
+        """Become a member, now or later. Called once for each join in the scenario, as soon as the host is up and
+        `is_out()`, even if it is not in a cell.
         """
 
     def leave(self) -> bool:
-        """Stop being a member. Called when the scenario wants it, and again every 100 ms until `is_out()`. False:
-        refused now.
+        """Stop being a member. Called when the scenario makes the host leave, and again every 100 ms until `is_out()`.
+        Return False to refuse for now.
         """
 
     def co_broadcast(self, body: Any) -> MessageId | None:
-        """Broadcast a message of the application; `body` is its length in bytes. Return its id, or None if this is
-        refused, because the host is not a member. The id may be delivered here within the call.
+        """Broadcast a message of the application; `body` is its length in bytes. Return its id, or None to refuse
+        because the host is not a member. The message may be delivered here within the call.
         """
 
     def on_cell(self, station: int | None) -> None:
-        """Handle a new cell: from now on the host is in the cell of this station, or in none. Called when the
-        simulated attachment changes, and first of all when a host appears or recovers in a cell. No frame is needed
-        for it.
+        """Handle a new cell: from now on the host is in the cell of this station, or in none. Called when the simulated
+        attachment changes, and before all other calls when a host appears or recovers in a cell. No frame is needed for
+        this call.
         """
 
     def on_recover(self) -> None:
-        """Handle the return after a crash. Called last of three: `__init__`, `on_cell` if it is in a cell, this."""
+        """Handle the return after a crash. Called after `__init__` and, if the host is in a cell, after `on_cell`."""
 
     def on_end(self) -> None:
-        """Handle the end of this life: the host crashed, or is gone for good. Optional; it is for what lives outside
-        the simulator.
+        """Handle the end of this life: the host has crashed or left the run permanently. Optional; useful for resources
+        outside the simulator.
         """
 
     def settled(self) -> bool:
         """Return whether nothing is in progress: no handoff, join or leave waits for an answer. A run ends once all
-        nodes are settled and hold nothing.
+        nodes are settled and all buffers are empty.
         """
 
     def is_out(self) -> bool:
         """Return whether the host is not a member and has nothing left to send."""
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """Handle a radio frame, from any station in range. It was broadcast, or sent to this host. `sender` is the
-        number of the station (of a host, if hosts of the protocol broadcast frames).
+        """Handle a radio frame from any station in range, broadcast or sent to this host. `sender` is the number of the
+        station (or of a host, if hosts of the protocol broadcast frames).
         """
 
     def on_sent(self, message: Any) -> None:
-        """Handle the end of an own frame: the radio has sent it. Whether it arrived is not known."""
+        """Handle the end of the transmission of one of the node's frames. Whether the frame arrived is not known."""
 
     def on_dropped(self, message: Any) -> None:
-        """Handle the loss of an own frame: the queue of the radio was full. Called within `send` or `broadcast`."""
+        """Handle the loss of one of the node's frames because the queue of the radio was full. Called within `send` or
+        `broadcast`.
+        """
 
 
 class StationProtocol(Protocol):
-    """What the network calls on a station. A station never crashes."""
+    """Calls that the network makes on a station. A station never crashes."""
 
     BUFFERS: ClassVar[tuple[str, ...]]  # The names of its measured buffers, () for none.
 
@@ -235,35 +239,35 @@ class StationProtocol(Protocol):
         """Return how many messages each of BUFFERS holds, as for hosts."""
 
     def settled(self) -> bool:
-        """Return whether nothing waits for an answer."""
+        """Return whether the station is not waiting for any answer."""
 
     def serves(self, host: int) -> bool:
-        """Return whether this member, in this station's cell, is known here and is owed nothing of its past. Asked at
-        the end of a run only, before it may be at rest.
+        """Return whether this station knows this member of its cell and has sent it all messages that the member was
+        owed from its past. Called only at the end of a run, to find out whether the run is at rest.
         """
 
     def on_associated(self, host: int) -> None:
-        """Handle a new association: this host is up and in this station's cell from now on. Called when a host
-        appears in the cell, enters it, or recovers in it, just before the host's own `on_cell`. Optional.
+        """Handle a new association: from now on this host is up and in this station's cell. Called when a host appears
+        in the cell, enters it or recovers in it, just before the `on_cell` of the host. Optional.
         """
 
     def on_disassociated(self, host: int) -> None:
-        """Handle the end of an association: this host is in another cell from now on, in none, or gone for good.
-        Called before the other station's `on_associated`. A crash does not end an association, since a station
-        does not notice it. Optional.
+        """Handle the end of an association: from now on this host is in another cell, in none, or has left the run
+        permanently. Called before the other station's `on_associated`. A crash does not end an association, since a
+        station does not notice the crash. Optional.
         """
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """Handle a radio frame from a host: broadcast, or sent to this station."""
+        """Handle a radio frame from a host, broadcast or sent to this station."""
 
     def on_wired(self, source: int, message: Any) -> None:
         """Handle a message from the station `source`."""
 
     def on_sent(self, message: Any) -> None:
-        """Handle the end of an own frame, as for hosts."""
+        """Handle the end of the transmission of one of the station's frames, as for hosts."""
 
     def on_dropped(self, message: Any) -> None:
-        """Handle the loss of an own frame, as for hosts."""
+        """Handle the loss of one of the station's frames, as for hosts."""
 
 
 class Channel(Protocol):
@@ -277,52 +281,52 @@ class Channel(Protocol):
 
     @property
     def backlog(self) -> int:
-        """Return how many messages sent here the other end has not acknowledged."""
+        """Return how many messages sent here the other end has not acknowledged yet."""
 
     @property
     def incoming(self) -> int:
-        """Return how many messages from the other end wait for bytes before them."""
+        """Return how many messages from the other end are waiting for earlier bytes."""
 
     @property
     def taken(self) -> int:
-        """Return how many of the messages sent here the other end has acknowledged: always the first ones."""
+        """Return how many of the messages sent here the other end has acknowledged; these are always the first ones."""
 
     def say(self, message: Any) -> None:
-        """Send a message after all earlier ones. Allowed as soon as there is a channel, open or not; never after its
-        end.
+        """Send a message after all earlier ones. Allowed from the creation of the channel, even before it is open,
+        until its end.
         """
 
     def abort(self) -> None:
-        """End the channel here without a word, and without an upcall."""
+        """End the channel at this node without notifying the other end, and without an upcall."""
 
     def reset(self) -> None:
-        """Close the channel, and notify the other end once, if the network lets it."""
+        """Close the channel, and notify the other end once, if the network delivers the notification."""
 
 
 class ChannelClient(Protocol):
-    """What the network calls on the listener of a node's channels."""
+    """Calls that the network makes on the listener of a node's channels."""
 
     def accepts(self, peer: int) -> bool:
-        """Return whether a channel that this node asks for is welcome."""
+        """Return whether to accept a channel that the node `peer` requests."""
 
     def on_open(self, channel: Any) -> None:
-        """Handle a channel that has opened: one that was asked for here, or by the other end."""
+        """Handle a channel that has opened, at the request of this node or of the other end."""
 
     def on_message(self, channel: Any, message: Any) -> None:
         """Handle the next message from the other end."""
 
     def on_taken(self, channel: Any) -> None:
-        """Handle an acknowledgement of more of what was sent here."""
+        """Handle an acknowledgement of further messages that were sent here."""
 
     def on_closed(self, channel: Any, reason: str) -> None:
-        """Handle the end of a channel. What was not acknowledged may or may not have arrived."""
+        """Handle the end of a channel. Messages that were not acknowledged may or may not have arrived."""
 
 
 class Channels(Protocol):
     """All channels of a node over one network. No message is delivered, at any node, before the call returns."""
 
     def listen(self, client: ChannelClient) -> None:
-        """Set the receiver of the upcalls from now on."""
+        """Set the object that receives the upcalls from now on."""
 
     def connect(self, peer: int) -> Channel:
         """Return a new channel to a node. It is not open yet."""
@@ -354,12 +358,12 @@ class UnicastStationPort(StationPort, UnicastPort, Protocol):
 
 
 class ChannelHostPort(HostPort, Protocol):
-    """A host's port for a protocol that talks over connections."""
+    """The port of a host for a protocol that uses connections."""
 
     channels: Channels  # To stations, over the radio.
 
 
 class ChannelStationPort(StationPort, Protocol):
-    """The same for a station; its wired port is a WiredChannels."""
+    """The port of a station for a protocol that uses connections; its wired port is a WiredChannels."""
 
     channels: Channels  # To hosts, over the radio.

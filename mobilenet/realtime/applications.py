@@ -144,7 +144,7 @@ class Applications:
         """For people."""
         if self.is_quiet():
             return []
-        return [f"programs sent or said something within the last {QUIET_NS / 1e9:g} s"]
+        return [f"programs sent or reported something within the last {QUIET_NS / 1e9:g} s"]
 
     # --- what comes in
 

@@ -59,7 +59,10 @@ class Lines(Parameters):
         description="a line that reports a delivery; sender: the number of the host that broadcast it",
     )
     first_number: int = Field(
-        default=0, ge=0, le=1_000_000, description="the number that programs give to h0, also as {me}; h1 has the next"
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="number that programs use for h0, also in {me}; h1 has the next number",
     )
 
 
@@ -69,7 +72,7 @@ class Datagrams(Parameters):
     name: Literal["datagrams"]
     command: CommandLine | None = Field(
         default=None,
-        description="what each host runs; placeholders (docs/guide/real-time.md) are filled in; null: you start them",
+        description="command of each host, with placeholders (docs/guide/real-time.md); null: you start the programs",
     )
     files: LoadedFiles
     network: str = Field(
@@ -80,12 +83,14 @@ class Datagrams(Parameters):
     flat: bool = Field(
         default=False, description="all hosts reach host B at B.B of network; programs must send from their own address"
     )
-    port: int = Field(default=7000, ge=1024, le=65_535, description="of all these addresses: where programs send to")
+    port: int = Field(
+        default=7000, ge=1024, le=65_535, description="port to which programs send, the same for all addresses"
+    )
     own_port: int | None = Field(
         default=None,
         ge=1024,
         le=65_535,
-        description="where programs listen, at their own address; null: where they last sent from",
+        description="port on which programs listen at their own address; null: the port from which they last sent",
     )
     logs: Annotated[str, WITHOUT_NUL] | None = Field(
         default=None,
@@ -93,9 +98,9 @@ class Datagrams(Parameters):
         max_length=1000,
         description="files that programs write lines to, such as log{me}.txt; null: their standard output",
     )
-    lines: Lines | None = Field(default=None, description="what is read from them; null: nothing")
+    lines: Lines | None = Field(default=None, description="lines that are read from these files or outputs; null: none")
     promises: Promise | None = Field(
-        default=None, description="what the verifier judges; null: nothing, and only metrics of datagrams"
+        default=None, description="property that the verifier checks; null: none, and only datagrams have metrics"
     )
     delivers_to_all: bool | None = Field(
         default=None, description="whether every member must receive every message; null: true if causal"

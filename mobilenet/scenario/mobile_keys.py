@@ -32,23 +32,23 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 class StationsParameters(Parameters):
     """The stations and the network between them."""
 
-    layout: StationLayout = Field(description="their places")
+    layout: StationLayout = Field(description="positions of the stations")
     backbone: BackboneParameters = BackboneParameters()
     names: tuple[Name, ...] | None = Field(
         default=None,
-        description="one for each station, all different, for readers; null: those of the file, or s0, s1 and so on",
+        description="a different name for each station, for readers; null: as in the file, or s0, s1 and so on",
     )
 
 
 class RecordParameters(Parameters):
     """What is recorded besides events and samples."""
 
-    frames: bool = Field(default=False, description="one row for each frame and node within its reach")
-    messages: bool = Field(default=False, description="one row for each protocol message and receiver")
-    programs: bool = Field(default=False, description="one row for each line to or from programs")
-    causes: bool = Field(default=False, description="what led to what, for `mobilenet why`: see the run directory")
+    frames: bool = Field(default=False, description="record one row for each frame and node within its reach")
+    messages: bool = Field(default=False, description="record one row for each protocol message and receiver")
+    programs: bool = Field(default=False, description="record one row for each line to or from programs")
+    causes: bool = Field(default=False, description="record what led to what, for `mobilenet why`")
     positions_interval_s: float | None = Field(
-        default=1.0, ge=0.01, le=1e6, description="between two positions of each host; null: no positions"
+        default=1.0, ge=0.01, le=1e6, description="time between two recorded positions of a host; null: no positions"
     )
 
 
@@ -59,7 +59,7 @@ class LimitsParameters(Parameters):
         default=100_000_000,
         ge=1,
         le=10**15,
-        description="refuse a run that is estimated to have more, stop one that has",
+        description="maximum number of events; a run with more is stopped, or refused if the estimate is higher",
     )
 
 
@@ -67,32 +67,35 @@ class MobileKeys(ScenarioFile):
     """Every key of a scenario of hosts and stations."""
 
     name: Name | None = Field(
-        default=None, description="shown to readers, as on the map; null: that of the run directory"
+        default=None, description="name shown to readers, as on the map; null: name of the run directory"
     )
-    description: str | None = Field(default=None, max_length=10_000, description="for readers")
-    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="everything random in a run derives from it")
-    duration_s: float = Field(gt=0, le=1e6, description="how long hosts walk and broadcast")
+    description: str | None = Field(
+        default=None, max_length=10_000, description="description of the scenario, for readers"
+    )
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="seed of all random numbers in a run")
+    duration_s: float = Field(gt=0, le=1e6, description="time for which hosts walk and broadcast")
     warmup_s: float = Field(
         default=0.0, ge=0, description="the initial part that metrics leave out; less than duration_s"
     )
-    drain_s: float = Field(default=60.0, ge=0, le=1e6, description="how long at most messages may arrive after that")
+    drain_s: float = Field(
+        default=60.0, ge=0, le=1e6, description="maximum time after duration_s for messages to arrive"
+    )
     origin: Origin | None = Field(
         default=None,
-        description="where (0, 0) lies on Earth; null: nowhere, or at the centre of sites or tracks in degrees",
+        description="position of (0, 0) on Earth; null: the centre of sites or tracks in degrees, otherwise none",
     )
     stations: StationsParameters
-    wireless: WirelessParameters = Field(
-        default=WirelessParameters(), description="the radio of all hosts and stations"
-    )
+    wireless: WirelessParameters = Field(default=WirelessParameters(), description="radio of all hosts and stations")
     hosts: HostsParameters
-    faults: FaultsParameters | None = Field(default=None, description="which hosts crash, and when; null: none")
+    faults: FaultsParameters | None = Field(default=None, description="hosts that crash, and the times; null: none")
     churn: ChurnParameters | None = Field(
-        default=None, description="when hosts join and leave; null: members all the time, or as long as their tracks"
+        default=None,
+        description="times at which hosts join and leave; null: always members, or for as long as their tracks last",
     )
-    protocol: Protocol = Field(description="what hosts and stations run")
+    protocol: Protocol = Field(description="broadcast protocol of hosts and stations")
     workload: WorkloadParameters
     interventions: tuple[Intervention, ...] = Field(
-        default=(), max_length=100_000, description="interventions in the run, at given times"
+        default=(), max_length=100_000, description="interventions in the run, with their times"
     )
     metrics: OwnMetrics = ()
     record: RecordParameters = RecordParameters()

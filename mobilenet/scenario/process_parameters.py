@@ -59,11 +59,13 @@ class AbstractNetwork(Parameters):
     send: Tu = Field(default=0.1, description="time to send one message; a process sends one after the other")
     link: Tu = Field(default=0.8, description="how long a message travels")
     jitter: Tu = Field(
-        default=0.0, description="longest addition to link, uniform for each message; links then do not keep the order"
+        default=0.0,
+        description="maximum additional delay of a message, drawn uniformly; links may then reorder messages",
     )
-    reception: Tu = Field(default=0.1, description="how long a receiver takes; its end is the instant that is measured")
+    reception: Tu = Field(default=0.1, description="time to receive one message; latency is measured at its end")
     hand_over: Tu = Field(
-        default=0.1, description="from the end of reception until the protocol gets the message; not measured"
+        default=0.1,
+        description="time from the end of reception until the protocol gets the message; not in the latency",
     )
     loss: float = Field(
         default=0.0, ge=0, le=1, description="probability that a message to another process is lost; only for programs"
@@ -82,11 +84,13 @@ class PacketNetwork(Parameters):
     """The network of the causal paper: a queue for each process, links with random delays."""
 
     kind: Literal["packet"] = "packet"
-    processing: Tu = Field(default=1.0, description="t_pc, added to the delay of each packet")
-    queue: Tu = Field(default=1.0, description="t_t: how long a packet holds the head of its sender's queue")
-    delay_mean: Tu = Field(default=100.0, description="mean of t_pp, the delay of a link; normal, cut off at 0")
+    processing: Tu = Field(default=1.0, description="t_pc: processing time, added to the delay of each packet")
+    queue: Tu = Field(default=1.0, description="t_t: time that a packet spends at the head of its sender's queue")
+    delay_mean: Tu = Field(
+        default=100.0, description="mean of t_pp, the delay of a link; normally distributed, but never below 0"
+    )
     delay_sd: Tu = Field(default=25.0, description="standard deviation of t_pp")
-    fixed_delays: bool = Field(default=False, description="t_pp is drawn once for each link, not for each packet")
+    fixed_delays: bool = Field(default=False, description="draw t_pp once for each link instead of for each packet")
 
 
 class WiredNetwork(LinkParameters):
@@ -101,18 +105,20 @@ Network = Annotated[AbstractNetwork | PacketNetwork | WiredNetwork, Field(discri
 class Mistake(Parameters):
     """A planned false suspicion; the detector corrects it later."""
 
-    at: Tu = Field(description="when")
+    at: Tu = Field(description="time of the event")
     by: ProcessName = Field(description="the process that suspects")
-    about: ProcessName = Field(description="the suspected process; not the one in by")
+    about: ProcessName = Field(description="the suspected process; must differ from by")
 
 
 class DetectorParameters(Parameters):
     """The failure detector of each process."""
 
-    interval: Pause = Field(default=30.0, description="from the end of a round to the next one")
-    timeout: Pause = Field(default=4.0, description="of an answer, from the moment that its turn has come")
+    interval: Pause = Field(default=30.0, description="time from the end of a round to the start of the next one")
+    timeout: Pause = Field(
+        default=4.0, description="time limit for an answer, once the tested process has started to send it"
+    )
     mode: Literal["perfect", "unreliable"] = Field(
-        default="perfect", description="unreliable: suspicions may be wrong, and an answer takes them back"
+        default="perfect", description="unreliable: suspicions may be wrong, and are withdrawn when an answer arrives"
     )
     mistakes: tuple[Mistake, ...] = Field(
         default=(), max_length=10_000, description="planned false suspicions, only for mode: unreliable"
@@ -131,17 +137,17 @@ class Crash(Parameters):
     """A process crashes."""
 
     process: ProcessName = Field(description="the process that crashes")
-    at: Tu = Field(description="when")
+    at: Tu = Field(description="time of the event")
 
 
 class RandomCrashes(Parameters):
     """Different processes, drawn from the seed, at times drawn uniformly."""
 
-    count: int = Field(ge=1, le=100_000, description="how many crash")
-    earliest: Tu = Field(default=0.0, description="when the first may crash")
-    latest: Tu = Field(description="when the last may crash; not before earliest")
-    whole_times: bool = Field(default=True, description="crash at whole t.u. only, both ends included")
-    spared: tuple[ProcessName, ...] = Field(default=(), max_length=1000, description="processes that do not crash")
+    count: int = Field(ge=1, le=100_000, description="number of processes that crash")
+    earliest: Tu = Field(default=0.0, description="earliest time of a crash")
+    latest: Tu = Field(description="latest time of a crash; at least earliest")
+    whole_times: bool = Field(default=True, description="crash only at whole t.u., including earliest and latest")
+    spared: tuple[ProcessName, ...] = Field(default=(), max_length=1000, description="processes that never crash")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -165,7 +171,7 @@ class At(Parameters):
     """All at the same instant."""
 
     kind: Literal["at"] = "at"
-    time: Tu = Field(default=0.0, description="when all broadcast")
+    time: Tu = Field(default=0.0, description="time at which all sources broadcast")
 
     @property
     def typical(self) -> float:
@@ -177,8 +183,8 @@ class Uniform(Parameters):
     """Each at a time drawn uniformly."""
 
     kind: Literal["uniform"] = "uniform"
-    earliest: Tu = Field(default=0.0, description="the least of them")
-    latest: Tu = Field(default=500.0, description="the greatest of them; not before earliest")
+    earliest: Tu = Field(default=0.0, description="earliest time of a broadcast")
+    latest: Tu = Field(default=500.0, description="latest time of a broadcast; at least earliest")
 
     @property
     def typical(self) -> float:
@@ -208,7 +214,7 @@ class Poisson(Parameters):
     """A Poisson-distributed number of t.u. after 0."""
 
     kind: Literal["poisson"] = "poisson"
-    mean: Tu = Field(default=1000.0, description="mean time of a broadcast")
+    mean: Tu = Field(default=1000.0, description="mean of the time at which a source broadcasts")
 
     @property
     def typical(self) -> float:
@@ -222,6 +228,8 @@ Instants = Annotated[At | Uniform | Exponential | Poisson, Field(discriminator="
 class ProcessWorkload(Parameters):
     """The broadcasts of processes."""
 
-    sources: int | None = Field(default=None, ge=0, description="how many processes broadcast, from p0 on; null: all")
-    messages: int = Field(default=1, ge=0, le=1_000_000, description="how many each of them broadcasts")
-    instants: Instants = Field(default=At(), description="when they broadcast")
+    sources: int | None = Field(
+        default=None, ge=0, description="number of processes that broadcast, starting with p0; null: all"
+    )
+    messages: int = Field(default=1, ge=0, le=1_000_000, description="number of messages that each source broadcasts")
+    instants: Instants = Field(default=At(), description="times at which sources broadcast")

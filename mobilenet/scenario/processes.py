@@ -45,8 +45,8 @@ from mobilenet.scenario.process_parameters import (
 from mobilenet.scenario.programs import CommandLine, Program, files_of, shown, warnings_of
 from mobilenet.scenario.yaml_reader import Node
 
-TREE = "of a message on its way through a tree"  # meanings are of keys that vcube/parameters.py declares without
-ACK = "of an acknowledgement"
+TREE = "size of a message that travels through a tree"  # meanings are of keys that vcube/parameters.py declares without
+ACK = "size of an acknowledgement"
 
 
 class BestEffort(BestEffortParameters):
@@ -66,14 +66,14 @@ class Reliable(ReliableParameters):
 class AllToAll(AllToAllParameters):
     """All-RB: without trees, the source sends to all."""
 
-    meanings: ClassVar[dict[str, str]] = {"tree_bytes": "of a message on its way to a process", "ack_bytes": ACK}
+    meanings: ClassVar[dict[str, str]] = {"tree_bytes": "size of a message to one process", "ack_bytes": ACK}
     name: Literal["all_to_all"] = "all_to_all"
 
 
 class DisjointPaths(DisjointPathsParameters):
     """DPath-RB: over trees with disjoint paths, without acknowledgements; 2, 4, 8, ... processes."""
 
-    meanings: ClassVar[dict[str, str]] = {"tree_bytes": "of a copy on its way through one of the trees"}
+    meanings: ClassVar[dict[str, str]] = {"tree_bytes": "size of a copy that travels through one of the trees"}
     name: Literal["disjoint_paths"] = "disjoint_paths"
 
 
@@ -81,10 +81,10 @@ class Causal(CausalParameters):
     """Causal order, with messages aggregated; no process may crash."""
 
     meanings: ClassVar[dict[str, str]] = {
-        "aggregate": "hand messages on together, once what they depend on has been received; false: at once",
-        "trees": "each source broadcasts over a tree of its own, or all over the tree of p0",
-        "mtu_bytes": "the longest packet of several messages, more than header_bytes; a longer one is sent singly",
-        "header_bytes": "of each packet",
+        "aggregate": "forward messages together once their causal past has been received; false: immediately",
+        "trees": "each source broadcasts over its own tree, or all sources over the tree of p0",
+        "mtu_bytes": "maximum size of a packet of several messages, above header_bytes; larger ones are sent singly",
+        "header_bytes": "header of each packet",
     }
     name: Literal["causal"] = "causal"
 
@@ -101,42 +101,44 @@ class OwnBroadcast(ClassInFile):
 
     name: Literal["own"] = "own"
     order: Literal["none", "fifo", "causal"] | None = Field(
-        default=None, description="in which messages are delivered; null: what the class declares"
+        default=None, description="order in which messages are delivered; null: as the class declares"
     )
     delivers: Literal["correct_source", "correct_source_below_dimension", "agreement"] | None = Field(
-        default=None, description="whose messages reach every correct process; null: what the class declares"
+        default=None, description="messages that must reach every correct process; null: as the class declares"
     )
     tolerates_crashes: bool | None = Field(
-        default=None, description="whether processes may crash; null: what the class declares"
+        default=None, description="whether processes may crash; null: as the class declares"
     )
     tolerates_mistakes: bool | None = Field(
-        default=None, description="whether the swarm may inject false suspicions; null: as in the class"
+        default=None, description="whether the swarm may inject false suspicions; null: as the class declares"
     )
     may_hold: str | None = Field(
-        default=None, max_length=200, description="the buffer that need not drain; null: what the class declares"
+        default=None,
+        max_length=200,
+        description="buffer that need not be empty at the end; null: as the class declares",
     )
     buffers: tuple[str, ...] | None = Field(
-        default=None, max_length=100, description="what is measured of each process; null: what the class declares"
+        default=None, max_length=100, description="names of the measured buffers; null: as the class declares"
     )
 
 
 class ProcessProgram(Program):
     """Custom programs, in any language; the name is not needed where command is given."""
 
-    command: CommandLine = Field(description="what each process runs, a list of words")
-    order: Literal["none", "fifo", "causal"] = Field(default="none", description="in which messages are delivered")
+    command: CommandLine = Field(description="command that each process runs, as a list of words")
+    order: Literal["none", "fifo", "causal"] = Field(
+        default="none", description="order in which messages are delivered"
+    )
     delivers: Literal["correct_source", "correct_source_below_dimension", "agreement"] = Field(
-        default="correct_source", description="whose messages reach every correct process"
+        default="correct_source", description="messages that must reach every correct process"
     )
     tolerates_crashes: bool = Field(default=True, description="whether processes may crash")
-    tolerates_mistakes: bool = Field(
-        default=False, description="whether the swarm may have processes suspected by mistake"
-    )
-    may_hold: str | None = Field(default=None, max_length=200, description="the buffer that need not drain")
+    tolerates_mistakes: bool = Field(default=False, description="whether the swarm may inject false suspicions")
+    may_hold: str | None = Field(default=None, max_length=200, description="buffer that need not be empty at the end")
     buffers: tuple[str, ...] | None = Field(
         default=None,
         max_length=100,
-        description="names of the buffers; null: those in the answer to the first start",
+        description="names of the buffers; null: as in the answer to the first start",
     )
 
 
@@ -150,9 +152,9 @@ ProcessProtocol = Annotated[
 class ProcessRecord(Parameters):
     """What is recorded besides events."""
 
-    buffers: bool = Field(default=True, description="samples of buffers whenever they change; false: only at the end")
-    programs: bool = Field(default=False, description="one row for each line to or from programs")
-    causes: bool = Field(default=False, description="what led to what, for `mobilenet why`: see the run directory")
+    buffers: bool = Field(default=True, description="record buffer sizes whenever they change; false: only at the end")
+    programs: bool = Field(default=False, description="record one row for each line to or from programs")
+    causes: bool = Field(default=False, description="record what led to what, for `mobilenet why`")
 
 
 class ProcessLimits(Parameters):
@@ -166,28 +168,34 @@ class ProcessLimits(Parameters):
 class ProcessScenario(ScenarioFile):
     """A scenario of processes."""
 
-    name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
-    description: str | None = Field(default=None, max_length=10_000, description="for readers")
-    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="everything random in a run derives from it")
-    processes: int = Field(ge=2, le=100_000, description="how many, called p0, p1 and so on")
+    name: str | None = Field(
+        default=None, min_length=1, max_length=200, description="name of the scenario, for readers"
+    )
+    description: str | None = Field(
+        default=None, max_length=10_000, description="description of the scenario, for readers"
+    )
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="seed of all random numbers in a run")
+    processes: int = Field(ge=2, le=100_000, description="number of processes, which are called p0, p1 and so on")
     duration: Annotated[float, Documented(unit="t.u.")] = Field(
-        default=100_000.0, gt=0, le=1e7, description="the run ends when all is done, at the latest then"
+        default=100_000.0, gt=0, le=1e7, description="time limit; the run ends sooner if nothing is left to do"
     )
     network: Network = Field(
         default=AbstractNetwork(),
-        description="what carries messages; packet for causal, abstract for the others, wired for all",
+        description="network model; packet for causal, abstract for the others, wired for all",
     )
     detector: DetectorParameters | None = Field(
-        default=DetectorParameters(), description="the failure detector of each process; null: none learns of crashes"
+        default=DetectorParameters(), description="failure detector of each process; null: no process learns of crashes"
     )
     faults: tuple[Crash, ...] = Field(
-        default=(), max_length=100_000, description="which processes crash when, each once and for ever"
+        default=(),
+        max_length=100_000,
+        description="processes that crash, with their times; a process crashes at most once, permanently",
     )
     random_faults: RandomCrashes | None = Field(
-        default=None, description="other processes that crash, drawn from the seed; null: none"
+        default=None, description="further processes that crash, drawn at random; null: none"
     )
     workload: ProcessWorkload = ProcessWorkload()
-    protocol: ProcessProtocol = Field(description="what the processes run")
+    protocol: ProcessProtocol = Field(description="broadcast protocol of the processes")
     record: ProcessRecord = ProcessRecord()
     metrics: OwnMetrics = ()
     limits: ProcessLimits = ProcessLimits()
@@ -263,7 +271,7 @@ class ProcessScenario(ScenarioFile):
             if strangers:
                 yield path, f"there is no {strangers[0]} among {n} processes, p0 to p{n - 1}"
         if len(set(named["faults"])) < len(self.faults):
-            yield "faults", "a process crashes once; expected different processes"
+            yield "faults", "a process can crash only once; expected different processes"
         if self.random_faults is not None:
             free = n - len({*named["faults"], *named["random_faults.spared"]})
             if self.random_faults.count > free:
@@ -277,7 +285,7 @@ class ProcessScenario(ScenarioFile):
         elif self.crashes and self.detector is None and not isinstance(protocol, DisjointPaths):
             yield "detector", f"{protocol.name} needs one to survive crashes"
         if isinstance(protocol, BestEffort) and self.detector is not None and self.detector.mode != "perfect":
-            yield "detector.mode", "best_effort loses messages when it suspects wrongly: expected perfect"
+            yield "detector.mode", "best_effort loses messages after a false suspicion; expected perfect"
         if isinstance(self.network, WiredNetwork) and self.network.edges is not None:
             try:
                 adjacency(self.network.edges, n)
@@ -302,7 +310,7 @@ class ProcessScenario(ScenarioFile):
         if detector is None:
             return
         if isinstance(network, PacketNetwork):
-            yield "detector", "has no effect on the packet network, where no process crashes: expected null"
+            yield "detector", "has no effect on the packet network, where no process crashes; expected null"
         elif detector.mode == "perfect" and ns(detector.timeout) <= ns(least := round_trip(network, self.processes)):
             what = f"a test and its answer take {least:g} on this network"
             yield (

@@ -68,8 +68,8 @@ def _for_both(value: Any) -> Any:
 class Commands(Parameters):
     """What hosts and stations run: a program and its arguments."""
 
-    host: CommandLine = Field(description="the command of each host, a list of words")
-    station: CommandLine = Field(description="the command of each station, a list of words")
+    host: CommandLine = Field(description="command of each host, as a list of words")
+    station: CommandLine = Field(description="command of each station, as a list of words")
 
 
 CommandsOfHosts = Annotated[Commands, BeforeValidator(_for_both, json_schema_input_type=CommandLine | Commands)]
@@ -140,5 +140,5 @@ class Program(Parameters):
         default=10.0,
         ge=0.01,
         le=86_400,
-        description="wall time limit for an answer; after it the run ends with exit code 3",
+        description="wall time limit for an answer; if it is exceeded, the run ends with exit code 3",
     )

@@ -31,7 +31,7 @@ TCP = Field(
     description="TCP between hosts and stations, and between stations unless wired_tcp is given",
 )
 CLASS_OR_OFFER = r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*"  # FILE.py:CLASS, or a package's name
-WIRED_TCP = Field(default=None, description="TCP between stations; null: the same as tcp")
+WIRED_TCP = Field(default=None, description="TCP between stations; null: as in tcp")
 
 
 def _group(declaration: type[Declaration]) -> Any:
@@ -50,8 +50,8 @@ globals().update({group.__name__: group for group in GROUPS.values()})  # under 
 class OwnBuffers(Parameters):
     """What is measured of the parties of a custom protocol, as their classes name it in BUFFERS."""
 
-    hosts: tuple[str, ...] = Field(default=(), max_length=100, description="of each host")
-    stations: tuple[str, ...] = Field(default=(), max_length=100, description="of each station")
+    hosts: tuple[str, ...] = Field(default=(), max_length=100, description="buffers of each host")
+    stations: tuple[str, ...] = Field(default=(), max_length=100, description="buffers of each station")
 
 
 class OwnProtocol(Parameters):
@@ -68,17 +68,17 @@ class OwnProtocol(Parameters):
     settings: dict[str, Any] = Field(default={}, description="values of the protocol's Settings")
     promises: Promise | None = Field(
         default=None,
-        description="what the verifier judges, see docs/verdicts-and-metrics.md; null: what the class declares",
+        description="property that the verifier checks (docs/verdicts-and-metrics.md); null: as the class declares",
     )
     delivers_to_all: bool | None = Field(
         default=None,
-        description="whether every member must receive every message; null: what the class declares, or true if causal",
+        description="whether every member must receive every message; null: as the class declares, or true if causal",
     )
     buffers: OwnBuffers | None = Field(
-        default=None, description="names of the buffers of hosts and stations; null: those in BUFFERS of their classes"
+        default=None, description="names of the buffers of hosts and stations; null: as in BUFFERS of their classes"
     )
     tcp: TcpParameters | None = Field(
-        default=None, description="only for protocols that need connections; null: all defaults"
+        default=None, description="TCP parameters, only for protocols that need connections; null: all defaults"
     )
     wired_tcp: TcpParameters | None = WIRED_TCP
 
@@ -100,15 +100,15 @@ class OwnProtocol(Parameters):
 class OwnProgram(Program):
     """Custom programs, in any language; the name is not needed where command is given."""
 
-    command: CommandsOfHosts = Field(description="command of hosts and stations; one list of words is for both")
+    command: CommandsOfHosts = Field(description="commands of hosts and stations, or one list of words for both")
     promises: Promise = Field(
-        default="causal", description="what the verifier judges, see docs/verdicts-and-metrics.md"
+        default="causal", description="property that the verifier checks (docs/verdicts-and-metrics.md)"
     )
     delivers_to_all: bool | None = Field(
         default=None, description="whether every member must receive every message; null: true if causal"
     )
     buffers: OwnBuffers | None = Field(
-        default=None, description="names of the buffers; null: those in the answer to the first start"
+        default=None, description="names of the buffers; null: as in the answer to the first start"
     )
 
     def named_files(self, folder: Path) -> Iterator[tuple[str, Path]]:

@@ -43,12 +43,14 @@ class AdversarySchedule(Parameters):
     network: Literal["adversary"]
     seed: int = Field(ge=0)
     flavour: str
-    duration_s: float = Field(gt=0, description="how long the faults last")
-    drain_s: float = Field(ge=0, description="everything settles within this")
+    duration_s: float = Field(gt=0, description="time during which faults happen")
+    drain_s: float = Field(ge=0, description="time limit for coming to rest")
     stations: int = Field(ge=1)
     hosts: int = Field(ge=0)
     actions: int = Field(ge=0)
-    backbone: str = Field(default="tree", description="between the stations; see stations.backbone.kind of a scenario")
+    backbone: str = Field(
+        default="tree", description="backbone between the stations; see stations.backbone.kind of a scenario"
+    )
     air: AdversaryAir
     protocol: Annotated[
         MobileCausal | OwnProtocol | OwnProgram, Field(discriminator="name"), BeforeValidator(class_says_it("name"))

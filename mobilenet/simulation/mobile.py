@@ -261,7 +261,8 @@ class Simulation:
         calendar = self.kernel.calendar
         if calendar.handled >= calendar.max_events:
             raise Runaway(
-                f"{calendar.handled:,} events at {self.kernel.now / 1e9:.9g} s; raise this limit if they are intended"
+                f"{calendar.handled:,} events at {self.kernel.now / 1e9:.9g} s;"
+                " raise this limit if this number is intended"
             )
         return calendar.step()
 

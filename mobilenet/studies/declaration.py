@@ -34,11 +34,13 @@ KEPT_FACTORS = "configurations/factors.yaml"  # what these scenarios were made o
 class Span(Parameters):
     """Levels `from`, `from + step`, ... up to `to`, or `count` of them evenly."""
 
-    first: float = Field(alias="from", description="the first level, instead of a list")
-    last: float = Field(alias="to", description="the last level, if a step meets it; more than from")
-    step: float | None = Field(default=None, gt=0, description="from one level to the next; either step or count")
+    first: float = Field(alias="from", description="first level, instead of a list of levels")
+    last: float = Field(alias="to", description="last level, if the steps reach it exactly; more than from")
+    step: float | None = Field(
+        default=None, gt=0, description="difference between two levels; specify either step or count"
+    )
     count: int | None = Field(
-        default=None, ge=2, le=MOST_LEVELS, description="how many levels, evenly spaced; either step or count"
+        default=None, ge=2, le=MOST_LEVELS, description="number of evenly spaced levels; specify either step or count"
     )
 
     @model_validator(mode="after")
@@ -71,25 +73,30 @@ class Until(Parameters):
 
     metric: str = Field(
         min_length=1,
-        description="a configuration gets no more replications when it has this metric as precisely as wanted",
+        description="metric that must be known precisely; a configuration then gets no more replications",
     )
     relative_half_width: float = Field(
-        gt=0, le=10, description="half of the confidence interval divided by the mean: stop when it is not greater"
+        gt=0, le=10, description="half-width of the confidence interval divided by the mean, at which replications stop"
     )
 
 
 class Replications(Parameters):
     """How often each configuration is run."""
 
-    min: int = Field(default=10, ge=2, le=100_000, description="minimum number for each configuration")
+    min: int = Field(default=10, ge=2, le=100_000, description="minimum number of replications of each configuration")
     max: int | None = Field(
         default=None,
         ge=2,
         le=100_000,
-        description="of every configuration, at most; with until, and not less than min; null: min",
+        description="maximum number of replications of each configuration, at least min; only with until; null: min",
     )
-    step: int = Field(default=5, ge=1, le=100_000, description="how many are added in a round, if the rule is not met")
-    until: Until | None = Field(default=None, description="the stopping rule; null: exactly min")
+    step: int = Field(
+        default=5,
+        ge=1,
+        le=100_000,
+        description="number of replications added in a round if the stopping rule is not met",
+    )
+    until: Until | None = Field(default=None, description="stopping rule; null: exactly min replications")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -109,14 +116,14 @@ class Replications(Parameters):
 class Compare(Parameters):
     """What is compared with what."""
 
-    factor: str = Field(min_length=1, description="the factor whose levels are compared, one of factors")
-    baseline: Any = Field(description="the level that the others are compared with, or its label")
-    metrics: tuple[str, ...] = Field(min_length=1, description="the metrics that are compared")
+    factor: str = Field(min_length=1, description="factor whose levels are compared, one of factors")
+    baseline: Any = Field(description="level with which the others are compared, or its label")
+    metrics: tuple[str, ...] = Field(min_length=1, description="metrics that are compared")
     equivalence_margin: float | None = Field(
         default=None,
         gt=0,
         lt=1,
-        description="relative difference below which two levels count as equivalent; null: not judged",
+        description="relative difference below which two levels count as equivalent; null: no test of equivalence",
     )
 
 
@@ -156,26 +163,29 @@ class Study(Parameters):
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
     description: str | None = Field(default=None, max_length=10_000, description="for readers")
-    scenario: str = Field(min_length=1, description="the scenario file, from the study's own folder")
+    scenario: str = Field(min_length=1, description="scenario file, relative to the folder of the study file")
     seed: int = Field(
-        default=1, ge=0, le=2**63 - 1, description="the seeds of all runs derive from it, unless first_seed is given"
+        default=1,
+        ge=0,
+        le=2**63 - 1,
+        description="seed from which those of all runs are derived, unless first_seed is given",
     )
     first_seed: int | None = Field(
         default=None,
         ge=0,
         le=2**62,
-        description="of replication 1; each further one has the next seed; null: derived from seed",
+        description="seed of replication 1; each further replication has the next seed; null: derived from seed",
     )
     factors: dict[str, Levels] = Field(
         default={},
-        description="scenario key -> levels, at most 1000; a mapping changes several keys; label: its name in figures",
+        description="scenario key -> up to 1000 levels; a mapping changes several keys; label: name in figures",
     )
-    set: dict[str, Any] = Field(default={}, description="scenario key -> value, in every run")
+    set: dict[str, Any] = Field(default={}, description="scenario key -> value that applies to every run")
     replications: Replications = Replications()
     kind: Literal["terminating", "steady_state"] = Field(
-        default="terminating", description="steady_state: the warm-up is what MSER-5 cuts off"
+        default="terminating", description="steady_state: MSER-5 determines the warm-up of each run"
     )
-    compare: Compare | None = Field(default=None, description="which levels are compared in which metrics; null: none")
+    compare: Compare | None = Field(default=None, description="comparison of the levels of a factor; null: none")
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence of all intervals")
 
     _folder: Path = PrivateAttr(default=Path("."))

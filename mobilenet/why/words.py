@@ -1,8 +1,8 @@
 """A stretch in a sentence, with the events that show it.
 
 Model     a sentence names only what the record has: the outcome of a frame at its receiver and the frames that were on
-          the air there at that time, the timer that fired, the state of a host. It does not say which of several
-          frames destroyed another one
+          the air there at that time, the timer that fired, the state of a host. Which of several frames destroyed
+          another one is not known
 Source    ours: docs/models/causes.md
 """
 
@@ -48,10 +48,10 @@ class Words:
 
     def sentence(self, stretch: Stretch, receiver: str) -> str:
         """What happened, without its times. `receiver`: the host of the story."""
-        said = self._said(stretch, receiver)
-        return f"behind {stretch.held_by}: {said}" if stretch.held_by else said
+        text = self._text(stretch, receiver)
+        return f"behind {stretch.held_by}: {text}" if stretch.held_by else text
 
-    def _said(self, s: Stretch, receiver: str) -> str:
+    def _text(self, s: Stretch, receiver: str) -> str:
         place, record = s.place, self._record
         match s.kind:
             case kinds.QUEUE:

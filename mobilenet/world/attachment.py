@@ -26,10 +26,16 @@ class AttachmentParameters(Parameters):
     """Which station a host talks to: the nearest, within range; with the radio model sinr the strongest."""
 
     hysteresis_m: float | None = Field(
-        default=5.0, ge=0, le=3000, description="unit_disk: a handoff needs another station that is this much nearer"
+        default=5.0,
+        ge=0,
+        le=3000,
+        description="unit_disk: a host changes to another station only if it is nearer by at least this distance",
     )
     hysteresis_db: float = Field(
-        default=3.0, ge=0, le=100, description="sinr: a handoff needs another station that is this much stronger"
+        default=3.0,
+        ge=0,
+        le=100,
+        description="sinr: a host changes to another station only if it is stronger by at least this much",
     )
     error_m: float = Field(
         default=0.0,

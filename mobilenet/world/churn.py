@@ -37,25 +37,35 @@ class Plan(NamedTuple):
 class ListedChange(Parameters):
     """One host joins or leaves."""
 
-    host: HostName = Field(description="the host that joins or leaves")
-    at_s: float = Field(ge=0, le=1e6, description="when")
-    kind: Kind = Field(description="alternating for each host; a host whose first change is join is absent before it")
+    host: HostName = Field(description="host that joins or leaves")
+    at_s: float = Field(ge=0, le=1e6, description="time of the change")
+    kind: Kind = Field(
+        description="join or leave, in turn for each host; a host whose first change is join is absent before it"
+    )
 
 
 class ChurnParameters(Parameters):
     """When hosts join and leave while the run goes on."""
 
     leave_rate_per_host_per_min: float = Field(
-        default=0.0, ge=0, le=600, description="mean number of departures per minute of membership; exponential"
+        default=0.0,
+        ge=0,
+        le=600,
+        description="mean number of departures per minute of membership; exponentially distributed",
     )
     mean_away_s: float = Field(
-        default=30.0, gt=0, le=1e6, description="mean time until a host that left joins again; exponential"
+        default=30.0,
+        gt=0,
+        le=1e6,
+        description="mean time until a host that has left joins again; exponentially distributed",
     )
     initial_fraction: float = Field(
         default=1.0, ge=0, le=1, description="probability that a host is a member at the beginning"
     )
     changes: tuple[ListedChange, ...] = Field(
-        default=(), max_length=100_000, description="a list of changes; hosts in it join and leave only as listed"
+        default=(),
+        max_length=100_000,
+        description="list of changes; hosts in this list join and leave only at the listed times",
     )
 
     @model_validator(mode="after")

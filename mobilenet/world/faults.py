@@ -33,21 +33,21 @@ class PaperFaults(Parameters):
     """At regular moments one host of a station's cell, each time for longer."""
 
     schedule: Literal["paper"] = "paper"
-    station: StationName = Field(default="s3", description="the station of which a host crashes each time")
+    station: StationName = Field(default="s3", description="station in whose cell a host crashes each time")
     first_at_s: float = Field(default=15.0, ge=0, le=1e6, description="time of the first crash")
     every_s: float = Field(default=30.0, gt=0, le=1e6, description="time from one crash to the next")
     first_duration_s: float = Field(default=3.0, gt=0, le=1e6, description="duration of the first outage")
     duration_step_s: float = Field(
-        default=1.0, ge=0, le=1e6, description="by how much each outage is longer than the one before"
+        default=1.0, ge=0, le=1e6, description="difference between the durations of successive outages"
     )
 
 
 class Fault(Parameters):
     """One host's outage."""
 
-    host: HostName = Field(description="the host that crashes")
-    at_s: float = Field(ge=0, le=1e6, description="when it crashes")
-    duration_s: float = Field(gt=0, le=1e6, description="how long it is down")
+    host: HostName = Field(description="host that crashes")
+    at_s: float = Field(ge=0, le=1e6, description="time of the crash")
+    duration_s: float = Field(gt=0, le=1e6, description="duration of the outage")
 
 
 class ExplicitFaults(Parameters):
@@ -55,7 +55,8 @@ class ExplicitFaults(Parameters):
 
     schedule: Literal["explicit"] = "explicit"
     outages: tuple[Fault, ...] = Field(
-        max_length=100_000, description="which hosts crash, when and for how long; the outages of a host do not overlap"
+        max_length=100_000,
+        description="list of crashes with host, time and duration; the outages of a host must not overlap",
     )
 
     @model_validator(mode="after")
@@ -73,7 +74,7 @@ class RandomFaults(Parameters):
 
     schedule: Literal["random"] = "random"
     rate_per_host_per_min: float = Field(gt=0, le=600, description="mean number of crashes per minute of uptime")
-    mean_duration_s: float = Field(gt=0, le=1e6, description="mean duration of an outage; exponential")
+    mean_duration_s: float = Field(gt=0, le=1e6, description="mean duration of an outage; exponentially distributed")
 
 
 Faults = PaperFaults | ExplicitFaults | RandomFaults

@@ -39,12 +39,15 @@ class GaussMarkov(Parameters):
     speed_mps: float = Field(
         gt=0, le=1000, description="mean speed; the speed is Rayleigh distributed, at most five times the mean"
     )
-    alpha: float = Field(default=0.75, ge=0, lt=1, description="memory of one step: 0 none, nearly 1 straight on")
-    step_s: float = Field(
-        default=1.0, ge=0.01, le=3600, description="how long a velocity lasts until the next is drawn"
+    alpha: float = Field(
+        default=0.75,
+        ge=0,
+        lt=1,
+        description="dependence of a velocity on the previous one: 0: none, near 1: hosts walk straight on",
     )
+    step_s: float = Field(default=1.0, ge=0.01, le=3600, description="time for which a host keeps a velocity")
     area: AreaParameters | None = Field(
-        default=None, description="where hosts are; null: the area that the stations cover"
+        default=None, description="area in which hosts move; null: the area that the stations cover"
     )
 
     @property

@@ -23,40 +23,40 @@ from mobilenet.world.workload import WorkloadParameters, broadcast_times
 
 
 class _AtATime(Parameters):
-    at_s: float = Field(ge=0, le=1e6, description="when, less than duration_s")
+    at_s: float = Field(ge=0, le=1e6, description="time of the intervention, less than duration_s")
 
 
 class OfHost(_AtATime):
     """Something that a host does, or that happens to it."""
 
-    do: Literal["crash", "recover", "join", "leave", "broadcast"] = Field(description="what happens")
-    host: HostName = Field(description="at which host")
+    do: Literal["crash", "recover", "join", "leave", "broadcast"] = Field(description="kind of intervention")
+    host: HostName = Field(description="host to which this happens")
 
 
 class Drag(_AtATime):
     """A host is somewhere else from now on, and walks on from there."""
 
-    do: Literal["drag"] = Field(description="what happens")
-    host: HostName = Field(description="which host")
-    to_m: tuple[float, float] = Field(description="the new place of the host, [x, y]")
+    do: Literal["drag"] = Field(description="kind of intervention")
+    host: HostName = Field(description="host that is moved")
+    to_m: tuple[float, float] = Field(description="new position of the host, [x, y]")
 
 
 class Loss(_AtATime):
     """Change the probability of random loss from now on."""
 
-    do: Literal["loss"] = Field(description="what happens")
-    loss: float = Field(ge=0, le=1, description="as wireless.loss")
+    do: Literal["loss"] = Field(description="kind of intervention")
+    loss: float = Field(ge=0, le=1, description="new value of wireless.loss")
 
 
 class Interval(_AtATime):
     """Hosts broadcast more or less often from now on."""
 
-    do: Literal["interval"] = Field(description="what happens")
-    interval_s: float = Field(ge=0.001, le=1e6, description="as workload.interval_s")
+    do: Literal["interval"] = Field(description="kind of intervention")
+    interval_s: float = Field(ge=0.001, le=1e6, description="new value of workload.interval_s")
 
 
 class _OfLink(_AtATime):
-    link: tuple[StationName, StationName] = Field(description="between which two stations, [s0, s1]")
+    link: tuple[StationName, StationName] = Field(description="link between two stations, as in [s0, s1]")
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -68,31 +68,31 @@ class _OfLink(_AtATime):
 class Cut(_OfLink):
     """A wired link holds what is sent over it from now on."""
 
-    do: Literal["cut"] = Field(description="what happens")
+    do: Literal["cut"] = Field(description="kind of intervention")
     loses: bool = Field(
         default=False,
-        description="whether messages on the wire are lost; protocols do not expect that",
+        description="whether messages on the wire are lost, which protocols do not expect",
     )
 
 
 class Mend(_OfLink):
     """A wired link carries messages again, first what it has held."""
 
-    do: Literal["mend"] = Field(description="what happens")
+    do: Literal["mend"] = Field(description="kind of intervention")
 
 
 class OfStation(_AtATime):
     """A station's radio sends and hears nothing from now on, or again."""
 
-    do: Literal["radio_off", "radio_on"] = Field(description="what happens")
-    station: StationName = Field(description="at which station")
+    do: Literal["radio_off", "radio_on"] = Field(description="kind of intervention")
+    station: StationName = Field(description="station to which this happens")
 
 
 class Add(_AtATime):
     """A further host, with the next free number, is there from now on, and joins."""
 
-    do: Literal["add"] = Field(description="what happens")
-    to_m: tuple[float, float] = Field(description="where it appears, [x, y]")
+    do: Literal["add"] = Field(description="kind of intervention")
+    to_m: tuple[float, float] = Field(description="position at which the host appears, [x, y]")
 
 
 AnyIntervention = OfHost | Drag | Loss | Interval | Cut | Mend | OfStation | Add

@@ -27,24 +27,28 @@ class HexagonLayout(Parameters):
     """Rings around a centre, on a triangular grid."""
 
     shape: Literal["hexagon"] = "hexagon"
-    rings: int = Field(ge=0, le=50, description="around the centre; 1 ring makes 7 stations")
-    spacing_m: float = Field(default=200.0, gt=0, le=100_000, description="between neighbours")
+    rings: int = Field(
+        ge=0, le=50, description="number of rings of stations around the centre; 1 ring gives 7 stations"
+    )
+    spacing_m: float = Field(default=200.0, gt=0, le=100_000, description="distance between neighbouring stations")
 
 
 class GridLayout(Parameters):
     """Rows of squares, numbered from the south-west, row by row."""
 
     shape: Literal["grid"] = "grid"
-    columns: int = Field(ge=1, le=100, description="stations from west to east")
-    rows: int = Field(ge=1, le=100, description="stations from south to north")
-    spacing_m: float = Field(gt=0, le=100_000, description="between neighbours in a row or column")
+    columns: int = Field(ge=1, le=100, description="number of stations from west to east")
+    rows: int = Field(ge=1, le=100, description="number of stations from south to north")
+    spacing_m: float = Field(gt=0, le=100_000, description="distance between neighbouring stations in a row or column")
 
 
 class PointsLayout(Parameters):
     """A list of places."""
 
     shape: Literal["points"] = "points"
-    points_m: tuple[Point, ...] = Field(min_length=1, max_length=MOST_STATIONS, description="[x, y] of each station")
+    points_m: tuple[Point, ...] = Field(
+        min_length=1, max_length=MOST_STATIONS, description="position [x, y] of each station"
+    )
 
 
 class FileLayout(Parameters):
@@ -52,7 +56,8 @@ class FileLayout(Parameters):
 
     shape: Literal["csv"] = "csv"
     file: str = Field(
-        min_length=1, description="a table with the columns x_m, y_m or lon, lat and, optionally, name; or OpenCelliD's"
+        min_length=1,
+        description="table of stations with the columns x_m, y_m or lon, lat and optionally name; or OpenCelliD",
     )
 
 

@@ -48,7 +48,7 @@ class Static(Parameters):
 
     model: Literal["static"] = "static"
     area: AreaParameters | None = Field(
-        default=None, description="where hosts are; null: the area that the stations cover"
+        default=None, description="area in which hosts move; null: the area that the stations cover"
     )
 
     @property
@@ -67,7 +67,7 @@ class OwnMobility(ClassInFile):
         ge=0, le=1000, description="upper bound of the speed; a host that exceeds it ends the run"
     )
     area: AreaParameters | None = Field(
-        default=None, description="the area given to the model; null: the area that the stations cover"
+        default=None, description="area that is passed to the model; null: the area that the stations cover"
     )
 
 
@@ -84,7 +84,7 @@ class HostsParameters(Parameters):
     count: int | None = Field(
         default=None, ge=0, le=MOST_HOSTS, description="number of hosts; required unless they come from a file"
     )
-    mobility: Mobility = Field(description="how hosts move")
+    mobility: Mobility = Field(description="mobility model of the hosts")
     attachment: AttachmentParameters = AttachmentParameters()
 
     @model_validator(mode="after")

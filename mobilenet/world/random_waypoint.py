@@ -33,16 +33,18 @@ class RandomWaypoint(Parameters):
 
     model: Literal["random_waypoint"] = "random_waypoint"
     speed_mps: Annotated[Range, Within(0.001, 1000, times=1000)] = Field(
-        description="[lowest, highest], drawn uniformly for each leg; one number: constant"
+        description="range of speeds [lowest, highest], drawn uniformly for each leg; a single number: constant speed"
     )
     pause_s: Annotated[Range, Within(0, 1_000_000, ("shortest", "longest"))] = Field(
-        default=(0.0, 0.0), description="[shortest, longest], drawn uniformly at each waypoint; one number: constant"
+        default=(0.0, 0.0),
+        description="range of pauses [shortest, longest], drawn uniformly at each waypoint; one number: constant",
     )
     area: AreaParameters | None = Field(
-        default=None, description="where hosts are; null: the area that the stations cover"
+        default=None, description="area in which hosts move; null: the area that the stations cover"
     )
     start: Literal["steady_state", "uniform"] = Field(
-        default="steady_state", description="uniform: hosts start uniformly, and gather in the middle later"
+        default="steady_state",
+        description="initial distribution of hosts; uniform: hosts start uniformly and gather in the middle later",
     )
 
     @property

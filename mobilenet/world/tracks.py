@@ -37,39 +37,52 @@ class Tracks(Parameters):
     model: Literal["tracks"] = "tracks"
     file: str = Field(
         min_length=1,
-        description="a table with t, id, x, y or t, id, lon, lat, or another format; gzip is recognised",
+        description="file of tracks: a table with t, id, x, y or t, id, lon, lat, or another format; may be gzipped",
     )
-    format: Format = Field(default="auto", description="auto: by the content of the file")
-    coordinates: Coordinates = Field(default="auto", description="auto: by the format or the column titles")
+    format: Format = Field(default="auto", description="file format; auto: recognised by the content of the file")
+    coordinates: Coordinates = Field(
+        default="auto", description="kind of coordinates; auto: recognised by the format or the column titles"
+    )
     start_s: float = Field(default=0.0, ge=0, le=1e9, description="time in the file at which the run begins")
     end_s: float | None = Field(
         default=None,
         gt=0,
         le=1e9,
-        description="time in the file at which all tracks end at the latest, after start_s; null: where they end",
+        description="time in the file at which all tracks are cut off, after start_s; null: at the end of each track",
     )
     max_hosts: int | None = Field(
-        default=None, ge=1, le=100_000, description="use only this many usable tracks, the first ones; null: all"
+        default=None, ge=1, le=100_000, description="number of usable tracks to use, the first ones; null: all"
     )
     random_start_s: float = Field(
         default=0.0,
         ge=0,
         le=1e9,
-        description="the run begins at a random time of the file, at most this long after start_s; drawn from the seed",
+        description="maximum random delay of the start of the run after start_s; drawn from the seed",
     )
     random_hosts: int | None = Field(
-        default=None, ge=1, le=100_000, description="use this many of the usable tracks, drawn from the seed; null: all"
+        default=None,
+        ge=1,
+        le=100_000,
+        description="number of usable tracks to use, drawn at random from the seed; null: all",
     )
     random_share: float | None = Field(
-        default=None, gt=0, lt=1, description="keep each usable track with this probability, by the seed; null: all"
+        default=None,
+        gt=0,
+        lt=1,
+        description="probability with which each usable track is used, drawn from the seed; null: use all",
     )
     leave_before_end_s: float = Field(
-        default=5.0, gt=0, le=3600, description="a host asks to leave this long before its track ends"
+        default=5.0, gt=0, le=3600, description="time before the end of its track at which a host asks to leave"
     )
     max_gap_s: float = Field(
-        default=10.0, gt=0, le=1e6, description="a track with a longer gap is refused; waypoints may have gaps"
+        default=10.0,
+        gt=0,
+        le=1e6,
+        description="maximum gap between two samples of a track; a track with a longer gap is refused",
     )
-    max_speed_mps: float = Field(default=150.0, gt=0, le=1e6, description="a faster track is refused")
+    max_speed_mps: float = Field(
+        default=150.0, gt=0, le=1e6, description="maximum speed of a track; a faster track is refused"
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Tracks:

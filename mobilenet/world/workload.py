@@ -21,8 +21,8 @@ from mobilenet.parameters import HostName, Parameters, number
 class ListedMessage(Parameters):
     """One broadcast."""
 
-    host: HostName = Field(description="the host that broadcasts")
-    at_s: float = Field(ge=0, le=1e6, description="when")
+    host: HostName = Field(description="host that broadcasts")
+    at_s: float = Field(ge=0, le=1e6, description="time of the broadcast")
 
 
 class WorkloadParameters(Parameters):
@@ -30,7 +30,7 @@ class WorkloadParameters(Parameters):
 
     arrivals: Literal["exponential", "periodic", "explicit", "none"] = Field(
         default="exponential",
-        description="intervals of a host: exponential, equal with a random phase, as listed, or none",
+        description="broadcasts of a host: at exponential intervals, periodic with a random phase, as listed, or none",
     )
     interval_s: float | None = Field(
         default=None,
@@ -42,7 +42,9 @@ class WorkloadParameters(Parameters):
         default=100, ge=0, le=1400, description="payload of each message; it must fit into one frame"
     )
     messages: tuple[ListedMessage, ...] = Field(
-        default=(), max_length=1_000_000, description="which host broadcasts when; only for arrivals: explicit"
+        default=(),
+        max_length=1_000_000,
+        description="list of broadcasts, each with its host and time; only for arrivals: explicit",
     )
 
     @model_validator(mode="after")

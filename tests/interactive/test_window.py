@@ -150,13 +150,13 @@ def test_looking_back_and_going_on_from_there_is_another_branch(window: Window) 
     assert "You are looking back at 4.00 s; the run is at 12.00 s" in window.value(
         "document.querySelector('.mn-past').textContent"
     )
-    window.button("Go on from here")
+    window.button("Continue from here")
     page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state && {LIVE}.state.generation === 1")
     assert window.now_s() == 4
     assert window.interventions() == []
     branches = window.value(f"{LIVE}.branches")
     assert [(one["parent"], one["interventions"]) for one in branches] == [(None, 1), (0, 0)]
-    window.button("go on there")
+    window.button("continue there")
     page.until(f"typeof Mobilenet !== 'undefined' && {APP} && {LIVE}.state && {LIVE}.state.generation === 2")
     assert window.now_s() == 12
     assert [one["do"] for one in window.interventions()] == ["crash"]
@@ -241,7 +241,7 @@ def test_the_chosen_host_shows_what_is_in_its_head_and_its_diagram(window: Windo
     window.choose(2)
     chosen = window.value(f"{APP}.selected.id")
     page.until(f"{LIVE}.card && {LIVE}.card.node === 'h{chosen}'")
-    for words in ("heartbeat timer", "Its context at s", "Delivered last", "What its protocol keeps"):
+    for words in ("heartbeat timer", "Its context at s", "Latest deliveries", "Variables of the protocol"):
         page.until(f"document.querySelector('.mn-content').textContent.includes({json.dumps(words)})")
     page.key(" ")
     page.until(f"{LIVE}.arrows.length > 3")

@@ -118,7 +118,7 @@ def test_a_live_run_judges_what_they_broadcast_and_goes_back() -> None:
     assert live.fingerprint == before
     live.play()
     assert live.violation is None and live.is_over
-    with pytest.raises(ScenarioError, match="no interventions are possible after the active part"):
+    with pytest.raises(ScenarioError, match="no intervention is possible after the active part"):
         live.do("add", to_m=[0, 0])
 
 

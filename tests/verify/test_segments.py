@@ -41,8 +41,8 @@ EDITS: dict[str, tuple[str, str, dict[str, int]]] = {  # kind, words of the expl
     "window": ("TcpAck", "which it never has", {"window": 1}),
     "a_port_of_nobody": ("TcpData", "nothing from there has arrived", {"target": 1}),
     "a_length": ("TcpAck", "which it never has", {"length": 4}),
-    "an_ack_of_what_never_came": ("TcpAck", "what has not arrived", {"ack": 100_000}),
-    "a_number_not_reached": ("TcpAck", "not behind all that was sent", {"seq": 500}),
+    "an_ack_of_what_never_came": ("TcpAck", "bytes that have not arrived", {"ack": 100_000}),
+    "a_number_not_reached": ("TcpAck", "does not follow the last byte", {"seq": 500}),
     "payload": ("TcpData", "bytes of payload", {"payload_bytes": -1}),
 }
 

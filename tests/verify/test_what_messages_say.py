@@ -81,7 +81,7 @@ def of_one_frame(copy: Copy, row: int) -> list[int]:
 # --- positions
 
 
-@edit("by what its station sends that one is", "disk power vcube")
+@edit("according to its station, the message at that position is", "disk power vcube")
 def a_session_begins_elsewhere(copy: Copy) -> None:
     """The host and its stations agree on it."""
     first = of_kind(copy, "InitAck")[3]
@@ -94,7 +94,7 @@ def a_session_begins_elsewhere(copy: Copy) -> None:
             copy.messages.add(row, nxt=3)
 
 
-@edit("by what its station sends that one is", "disk fast vcube")
+@edit("according to its station, the message at that position is", "disk fast vcube")
 def recovery_messages_have_other_numbers(copy: Copy) -> None:
     for row in of_kind(copy, "AppCo"):
         copy.messages.add(row, number=100)

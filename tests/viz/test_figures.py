@@ -102,7 +102,7 @@ def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) 
         events.set_column(at, events.schema.field(at), pa.array(details, pa.string())), copy / "events.parquet"
     )
     notes = {figure.path.stem: figure.note for figure in checked(copy)}
-    assert "No change of station was confirmed." in notes["handoffs"]
+    assert "No handoff was confirmed." in notes["handoffs"]
 
 
 @pytest.mark.long
@@ -122,7 +122,10 @@ def test_figures_for_a_paper(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "title"),
-    [("own_protocol/ring", "What waits for earlier messages"), ("vcube/causal", "What waits for its causal past")],
+    [
+        ("own_protocol/ring", "Messages that wait for earlier ones"),
+        ("vcube/causal", "Messages that wait for their causal past"),
+    ],
 )
 def test_what_is_held_back_is_causal_where_the_order_is(
     name: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

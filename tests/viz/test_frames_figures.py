@@ -129,7 +129,7 @@ def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, bars: dict[
     is_sinr = "links.parquet" in {path.name for path in run.iterdir()}
     assert ("strong enough to be detected" in notes["fates"]) is is_sinr
     assert ("strong enough to be detected" in notes["radio"]) is is_sinr
-    assert ("half of the places" in notes["field"]) is is_sinr and "A pair is" in notes["reception"]
+    assert ("half of the positions" in notes["field"]) is is_sinr and "A pair is" in notes["reception"]
 
 
 def test_a_run_without_recorded_frames_shows_its_losses(

@@ -60,8 +60,8 @@ def test_a_run_draws_a_figure_that_belongs_to_the_caller(run: mobilenet.Run) -> 
     before = matplotlib.get_backend(), dict(matplotlib.rcParams), pyplot.get_fignums()
     first, again, other = run.plot(), run.plot("delays"), run.plot("field")
     assert (matplotlib.get_backend(), dict(matplotlib.rcParams), pyplot.get_fignums()) == before
-    assert isinstance(first, Figure) and title(first) == title(again) == "How long messages take"
-    assert title(other) == "Where hosts went"
+    assert isinstance(first, Figure) and title(first) == title(again) == "Delivery delay"
+    assert title(other) == "Paths of hosts"
     assert first._repr_png_() == again._repr_png_() != other._repr_png_()  # type: ignore[attr-defined]
     assert first._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
     first.axes[0].set_title("mine")  # it can still be changed, and drawn again

@@ -147,7 +147,7 @@ def test_one_delivery_and_one_message(run: Path) -> None:
 
 def test_two_runs(run: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    mobilenet.run(FIRST, out=other, overrides=["stations.backbone.delay_ms=100"])
+    mobilenet.run(FIRST, out=other, overrides=["stations.backbone.delay_ms=400"])
     parts = why(run, other)["parts"]
     assert (parts[0]["kind"], parts[0]["leg"]) == ("wire_propagation", "backbone")
     assert "Next: mobilenet why" in command("why", run, other, place=tmp_path).stdout
@@ -157,8 +157,8 @@ def test_two_runs(run: Path, tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--at", "h1"], "--at: expected --message"),
-        (["--message", "h1:999"], "--message: 'h1:999' was not broadcast"),
-        (["--message", "h2:8", "--at", "h77"], "--at: 'h77' did not deliver h2:8"),
+        (["--message", "h1:999"], "--message: h1:999 was not broadcast"),
+        (["--message", "h2:8", "--at", "h77"], "--at: h77 did not deliver h2:8"),
     ],
 )
 def test_bad_words(words: list[str], said: str, run: Path) -> None:

@@ -48,7 +48,7 @@ def field(axes: Any, record: Record) -> str:
         ".",
         color=COLOURS[6],
         markersize=4,
-        label=f"{counted(len(last), 'host')}, where they end",
+        label=f"{counted(len(last), 'host')}, at their final positions",
     )
     ends = _handoffs(record.events)
     if len(ends):
@@ -74,10 +74,10 @@ def field(axes: Any, record: Record) -> str:
     axes.autoscale_view()
     if record.is_sinr:  # the reach in the open is mostly empty
         _fit(axes, record, positions, 0.1 * range_m)
-    axes.plot([], [], color=QUIET, linewidth=0.8, label="ways of hosts")
+    axes.plot([], [], color=QUIET, linewidth=0.8, label="paths of hosts")
     legend_below(axes, 3)
-    left_out = f" {thousands(nowhere)} recorded places that are not valid are left out." if nowhere else ""
-    circles = "half of the places at that distance are reached in the open" if record.is_sinr else "cells"
+    left_out = f" {thousands(nowhere)} recorded positions are invalid and left out." if nowhere else ""
+    circles = "half of the positions at that distance are reached without walls" if record.is_sinr else "cells"
     built = f" Grey: {counted(len(record.buildings), 'building')}." if record.buildings else ""
     return f"The whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{built}{left_out}"
 

@@ -61,7 +61,7 @@ def by_power(directory: Path) -> bool:
 def reception(axes: Any, frames: Frames, positions: pd.DataFrame, stations_m: list[list[float]]) -> str:
     pairs, received, every = _by_distance(frames, positions, stations_m)
     if not any(row.sum() for row in received.values()):
-        return in_words(axes, "Nothing was received between nodes whose places are known.")
+        return in_words(axes, "Nothing was received between nodes whose positions are known.")
     farthest = 1 + max(
         int(np.flatnonzero(row > SHOWN * pairs[kind]).max(initial=0)) for kind, row in received.items()
     )  # fmt: skip

@@ -70,7 +70,7 @@ def _figure_6(axes: Any, table: pd.DataFrame) -> str:
         counts.append(_course(axes[0], table, experiment, "sbuffer", number, words))
         _course(axes[1], table, experiment, "sent_per_delivery", number, words)
     _log(axes[0], 1)
-    axes[0].set(title="Figure 6a: what a station keeps", ylabel="messages in SBuffer, mean of all stations")
+    axes[0].set(title="Figure 6a: messages stored at a station", ylabel="messages in SBuffer, mean of all stations")
     axes[1].set(title="Figure 6b: messages sent per delivery", ylabel="messages per delivery, so far", ylim=(0, 4))
     for height, number in ((0.4, 0), (1.58, 1)):
         axes[1].axhline(height, color=COLOURS[number], linewidth=0.8, linestyle=":")
@@ -90,7 +90,7 @@ def _figure_6(axes: Any, table: pd.DataFrame) -> str:
 def _figure_7(axes: Any, table: pd.DataFrame) -> str:
     n = _course(axes[0], table, "dynamic", "sbuffer", 0, "SBuffer of a station")
     _course(axes[0], table, "dynamic", "host_rbuffer", 1, "RBuffer of a host")
-    axes[0].set(title="Figure 7a: what stations and hosts keep", ylabel="messages, mean of all nodes")
+    axes[0].set(title="Figure 7a: messages stored at stations and hosts", ylabel="messages, mean of all nodes")
     axes[0].set_ylim(bottom=0)
     inner_legend(axes[0], loc="upper right", bbox_to_anchor=(1, 0.45))
     _course(axes[1], table, "dynamic", "delivery_delay_s", 2, "delivery delay")
@@ -103,8 +103,8 @@ def _figure_7(axes: Any, table: pd.DataFrame) -> str:
 
 def _figure_8(axes: Any, table: pd.DataFrame) -> str:
     for each, quantity, title in (
-        (axes[0], "sbuffer", "Figure 8a: what a station keeps"),
-        (axes[1], "sbuffer_of_s3", "Figure 8b: what s3 keeps"),
+        (axes[0], "sbuffer", "Figure 8a: messages stored at a station"),
+        (axes[1], "sbuffer_of_s3", "Figure 8b: messages stored at s3"),
     ):  # fmt: skip
         n = _course(each, table, "faults", quantity, 0, "SBuffer")
         end_s = each.get_xlim()[1]

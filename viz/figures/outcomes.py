@@ -27,7 +27,10 @@ REASONS = {  # outcome -> words, colour
     "receiver_down": ("receiver was down", COLOURS[7]),
     "random": ("random loss of the scenario", COLOURS[6]),
 }
-TOTALS = (("pairs_", "all", "all"), ("addressed_pairs_", "of frames\nfor that node", "at nodes that the frame is for"))
+TOTALS = (
+    ("pairs_", "all", "all"),
+    ("addressed_pairs_", "of frames\nto that node", "at nodes to which the frame is addressed"),
+)
 
 
 class Bar(NamedTuple):

@@ -90,7 +90,7 @@ def _drawn(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, st
     """The figure with this name, its title and its note."""
     title, draw = next((title, draw) for figure, title, _, draw in FIGURES if figure == name)
     if name == "pending" and not _is_causal(record.manifest):
-        title = "What waits for earlier messages"
+        title = "Messages that wait for earlier ones"
     with page(*look.size(*((8, 4.3) if look.captions else (6, 3.7)))) as (figure, axes):
         note = f"n = 1 run. {draw(axes, record)}"
         if look.titles:
@@ -131,7 +131,7 @@ def host_buffers(axes: Any, record: Record) -> str:
     edges = edges_of(record)
     x = middles_s(edges)
     members = _members(record, edges)
-    words = {"rbuffer": "RBuffer: waits for earlier ones", "sbuffer": "SBuffer: not acknowledged yet"}
+    words = {"rbuffer": "RBuffer: waiting for earlier ones", "sbuffer": "SBuffer: not acknowledged yet"}
     measured = _buffers(record, "h")
     for number, quantity in enumerate(dict.fromkeys((*(name for name in words if name in measured), *measured))):
         rows = record.samples[(record.samples.quantity == quantity) & record.samples.node.str.startswith("h")]
@@ -264,7 +264,7 @@ def handoffs(axes: Any, record: Record) -> str:
     more = len(starts) - len(both)
     rest = f"; {more} more {'was' if more == 1 else 'were'} superseded or not confirmed" if more else ""
     if both.empty:
-        return in_words(axes, "No change of station was confirmed.") + rest + "."
+        return in_words(axes, "No handoff was confirmed.") + rest + "."
     durations_ms = np.sort((both.end - both.begin).to_numpy() / 1e6)
     axes.step(
         durations_ms,
@@ -325,19 +325,19 @@ def _samples(quantity: str, kind: str) -> Callable[[Record], bool]:
 
 
 FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record], str]], ...] = (
-    ("delays", "How long messages take", lambda record: len(record.delays_s) > 0, delay_distribution),
+    ("delays", "Delivery delay", lambda record: len(record.delays_s) > 0, delay_distribution),
     (
         "delays_over_time",
         "Delay over time",
         lambda record: _has("deliver")(record) and not record.of_processes,
         delay_over_time,
     ),
-    ("station_buffers", "What stations keep", lambda record: bool(_buffers(record, "s")), station_buffers),
-    ("host_buffers", "What hosts keep", lambda record: bool(_buffers(record, "h")), host_buffers),
-    ("radio", "What is in the air", _samples("radio_frames", "network"), in_the_air),
-    ("reception", "Reception by distance", _has_frames, reception_by_distance),
-    ("fates", "How frames are lost", _has_outcomes, outcomes_of_frames),
-    ("handoffs", "How long handoffs take", _has("handoff_end"), handoffs),
-    ("field", "Where hosts went", lambda record: bool(record.positions.node.str.startswith("h").any()), field),
-    ("pending", "What waits for its causal past", _samples("pending", "p"), pending),
+    ("station_buffers", "Messages stored at stations", lambda record: bool(_buffers(record, "s")), station_buffers),
+    ("host_buffers", "Messages stored at hosts", lambda record: bool(_buffers(record, "h")), host_buffers),
+    ("radio", "Frames in the air", _samples("radio_frames", "network"), in_the_air),
+    ("reception", "Reception as a function of distance", _has_frames, reception_by_distance),
+    ("fates", "Causes of lost frames", _has_outcomes, outcomes_of_frames),
+    ("handoffs", "Duration of handoffs", _has("handoff_end"), handoffs),
+    ("field", "Paths of hosts", lambda record: bool(record.positions.node.str.startswith("h").any()), field),
+    ("pending", "Messages that wait for their causal past", _samples("pending", "p"), pending),
 )

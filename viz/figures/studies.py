@@ -47,7 +47,7 @@ from .means import draw_means, means_note, metrics_of_interest, shown_factor, va
 MOST_LINES = 8
 MOST_BANDS = 3  # over each other
 SHORTEST_S = 1e-4  # that a logarithmic axis shows
-EFFECTS, DELAYS = "Effects of the settings", "How long messages take"
+EFFECTS, DELAYS = "Effects of the settings", "Delivery delay"
 NEEDED = {
     "means": "a factor with at least two levels, and a metric",
     "effects": "several factors that vary, with means in all configurations",
@@ -181,8 +181,8 @@ def _drawn_means(tables: StudyTables, factor: str, shown: list[str], look: Look)
 def _buffers_shown(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Which have a figure: buffer, the figure's name, its title. Those of plug-ins have their own names."""
     shown = [
-        ("station_sbuffer", "station_buffers", "What stations keep (SBuffer)"),
-        ("host_rbuffer", "host_buffers", "What hosts keep (RBuffer)"),
+        ("station_sbuffer", "station_buffers", "Messages stored at stations (SBuffer)"),
+        ("host_rbuffer", "host_buffers", "Messages held back at hosts (RBuffer)"),
     ]
     for buffer in sorted(set(table.buffer) - set(BUFFERS)) if len(table) else ():
         kind, _, quantity = buffer.partition("_")
@@ -254,7 +254,7 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
     said = tables.said_of_unstable()
     table = table[~table.configuration.isin(tables.unstable)]
     if table.empty:
-        in_words(axes, "Unstable: the backlog grows to the end, and so do delays.")
+        in_words(axes, "Unstable: the backlog and the delays grow until the end.")
         return f"Share of deliveries within each time, of n = {tables.replications} replications.{said}"
     least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # own messages may be delivered at once
     least = SHORTEST_S if pd.isna(least) else least

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 UNIT_DISK = (
-    "Radio: unit disk. Within range a frame is heard unless another one overlaps it there; no fading, no walls, and no"
-    " capture unless the scenario asks."
+    "Radio: unit disk. Within range, a frame is received unless another frame overlaps it. Fading and walls are not"
+    " modelled; capture is, if the scenario enables it."
 )
 SINR = (
     "Radio: power, noise and interference decide who receives. Losses are statistical models of places and walls, not"
-    " ray tracing; antennas send alike in all directions, and rates do not adapt."
+    " ray tracing; antennas are omnidirectional, and rates do not adapt."
 )
 MOBILE = (  # after those of the radio
     (

@@ -56,10 +56,10 @@ def run_page(directory: Path) -> str:
         ("The numbers", _numbers(run)),
         ("The map", "" if kind is PROCESSES else _map(directory, still)),
         ("Figures", figures),
-        ("The verdict, property by property", table(("property", "answer", "what it asks", ""), checks, numbers=4)),
-        ("The scenario, all defaults filled in", radio(radio_of_run(directory)) + code(scenario)),
+        ("The verdict, property by property", table(("property", "answer", "question", ""), checks, numbers=4)),
+        ("The scenario with all default values", radio(radio_of_run(directory)) + code(scenario)),
         (
-            "How to repeat it",
+            "How to repeat this",
             paragraph("From the folder that holds the run directory:")
             + code(manifest["command"])
             + paragraph(f"The same events {kind.same_times}. Fingerprint:")

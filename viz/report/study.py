@@ -76,11 +76,11 @@ def study_page(directory: Path) -> str:
         ),
         ("The study", code(words_of(directory, "study.yaml"))),
         (
-            "The scenario of the first configuration, all defaults filled in",
+            "The scenario of the first configuration, with all default values",
             folded("scenario.yaml", code(_scenario(directory))),
         ),
         (
-            "How to repeat it",
+            "How to repeat this",
             paragraph("From the folder that holds the study, into a new one:") + code(_again(directory)),
         ),
         (

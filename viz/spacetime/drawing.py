@@ -82,7 +82,7 @@ def compose(
     if too_many:
         notes.append(f"Without a label, as there are too many: {too_many} application messages and losses.")
     if labels.left_out:
-        notes.append(f"{counted(labels.left_out, 'label')} found no room.")
+        notes.append(f"{counted(labels.left_out, 'label')} did not fit.")
     own = re.compile(rf"\b{re.escape(window.host)}\b(?!:\d)")
     in_full = f"{window.host} ({called[window.host]})" if called.get(window.host) else window.host
     figure.text(
@@ -156,7 +156,7 @@ def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: W
         left, right = _ms(max(begin, window.begin_ns), window), _ms(min(end, window.end_ns), window)
         if row.event in ("crash", "leave"):
             axes.fill_between([left, right], level - BAND, level + BAND, color=DOWN, linewidth=0, zorder=0)
-            text = kind = "down" if row.event == "crash" else "no member"
+            text = kind = "down" if row.event == "crash" else "not a member"
         else:
             station = stations.get(row.session)
             colour = station_colour(int(station[1:])) if isinstance(station, str) and station[1:].isdecimal() else QUIET

@@ -70,7 +70,7 @@ def legend(
         handles.append(
             Patch(facecolor="none", edgecolor=QUIET, hatch="////", linewidth=0, label="session not confirmed yet")
         )
-    for band in ("down", "no member"):
+    for band in ("down", "not a member"):
         if band in bands:
             handles.append(Patch(facecolor=DOWN, label=band))
     columns = min(6, -(-len(handles) // 2)) if len(handles) > 6 else max(1, len(handles))

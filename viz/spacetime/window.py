@@ -141,7 +141,7 @@ def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Pla
     if not 0 <= at <= last + PRINTED_NS:
         raise WindowError(f"{what}: the run lasts from 0 to {last / SECOND:.10g} s")
     if host is None:
-        raise WindowError(f"{what}: whose? Name a host with --host, as in --host {_somebody(events)}")
+        raise WindowError(f"{what}: specify the host with --host, as in --host {_somebody(events)}")
     at = min(at, last)
     return max(0, at - AROUND_A_MOMENT_NS), at + AROUND_A_MOMENT_NS, host, f"{host} around {at / SECOND:.10g} s"
 

@@ -15,25 +15,25 @@ KINDS = {
     "AppCo": "message for one host only, sent in its recovery",
     "App": "message between stations",
     "Init": "a host opens a session",
-    "InitAck": "its station confirms it",
+    "InitAck": "the station confirms the session",
     "Req1": "who has served this host?",
-    "Rsp1": "it did: what the host lacks",
-    "Nothing": "answer to Req1: nothing of this host is kept here",
-    "Objection": "answer to Req1: superseded, give up",
-    "Req2": "these messages, please",
-    "Rsp2": "here they are",
+    "Rsp1": "answer: this station did; the messages that the host lacks",
+    "Nothing": "answer to Req1: this station has nothing for the host",
+    "Objection": "answer to Req1: the request is superseded",
+    "Req2": "request for these messages",
+    "Rsp2": "the requested messages",
 }
 RECEIVED = "An arrow ends where its message was received, even if the receiver ignored it."
 OUTCOMES = {
-    "collision": "another frame overlapped it there",
-    "never_attempted": "the receiver was taking in another frame",
-    "preamble_missed": "its preamble was too weak against noise and other frames there",
-    "bit_errors": "noise by itself was too strong for its rate there",
+    "collision": "another frame overlapped it at the receiver",
+    "never_attempted": "the receiver was receiving another frame",
+    "preamble_missed": "its preamble was too weak compared with noise and other frames",
+    "bit_errors": "the noise was too strong there for the frame's rate",
     "half_duplex": "the receiver was sending",
     "receiver_down": "the receiver was down, or its radio was off",
     "random": "random loss",
-    "out_of_range": "the receiver was too far away or not there, or the sender's radio was off",
-    "link_cut": "the link had been cut by hand",
+    "out_of_range": "the receiver was too far away or absent, or the sender's radio was off",
+    "link_cut": "an intervention had cut the link",
 }
 
 

@@ -74,12 +74,12 @@ class WirelessParameters(Parameters):
     broadcast_rate_mbps: float = Field(
         default=2.0,
         gt=0,
-        description="dcf: rate of broadcast frames, that is of all frames of the mobile causal broadcast",
+        description="dcf: rate of broadcast frames, including all frames of the mobile causal broadcast",
     )
     unicast_rate_mbps: float | None = Field(
         default=None, gt=0, description="dcf: rate of unicast frames; null: 11 in mode b, else 24"
     )
-    eifs: bool = Field(default=True, description="dcf: wait longer after a frame that arrived broken")
+    eifs: bool = Field(default=True, description="dcf: wait longer after receiving a damaged frame")
     loss: float = Field(
         default=0.0, ge=0, le=1, description="share of receptions lost at random, in addition to collisions"
     )
@@ -90,7 +90,7 @@ class WirelessParameters(Parameters):
         description="capture threshold: a frame that is this much stronger survives a collision; null: none",
     )
     queue_frames: int = Field(
-        default=100, ge=1, le=1_000_000, description="queue of a node; further frames are dropped"
+        default=100, ge=1, le=1_000_000, description="length of a node's queue; further frames are dropped"
     )
     retry_limit: int = Field(default=7, ge=1, le=255, description="dcf: maximum number of attempts for a unicast frame")
     bitrate_mbps: float = Field(
@@ -105,29 +105,33 @@ class WirelessParameters(Parameters):
     mac_header_bytes: int = Field(default=16, ge=0, le=1_000, description="acking: header of each frame (INET: 16)")
     link_ack_timeout_ms: float = Field(
         default=100.0, gt=0, le=60_000,
-        description="acking: how long a unicast frame waits for its acknowledgement before it is dropped",
+        description="acking: time after which a unicast frame without an acknowledgement is dropped",
     )  # fmt: skip
     full_duplex: bool = Field(default=True, description="acking: a node can receive while it sends (INET: yes)")
 
     tx_dbm: float = Field(
         default=20.4, ge=-50, le=40, description="sinr: transmit power of hosts, including the gain of both antennas"
     )
-    station_tx_dbm: float | None = Field(default=None, ge=-50, le=40, description="sinr: stations; null: tx_dbm")
-    path_loss: PathLossParameters = Field(default_factory=PathLossParameters, description="sinr: loss by distance")
+    station_tx_dbm: float | None = Field(
+        default=None, ge=-50, le=40, description="sinr: transmit power of stations; null: tx_dbm"
+    )
+    path_loss: PathLossParameters = Field(
+        default_factory=PathLossParameters, description="sinr: loss caused by distance"
+    )
     shadowing: ShadowingParameters | None = Field(
         default=None, description="sinr: loss or gain caused by the surroundings"
     )
     fading: FadingParameters | None = Field(default=None, description="sinr: variation from frame to frame")
-    obstacles: ObstaclesParameters | None = Field(default=None, description="sinr: loss by walls")
-    noise_figure_db: float = Field(default=7.0, ge=0, le=50, description="sinr: on top of thermal noise")
+    obstacles: ObstaclesParameters | None = Field(default=None, description="sinr: loss caused by walls")
+    noise_figure_db: float = Field(default=7.0, ge=0, le=50, description="sinr: noise in addition to thermal noise")
     preamble_rssi_dbm: float = Field(
-        default=-82.0, ge=-150, le=30, description="sinr: a weaker preamble is not detected"
+        default=-82.0, ge=-150, le=30, description="sinr: minimum power at which a preamble is detected"
     )
     preamble_sinr_db: float = Field(
-        default=4.0, ge=-20, le=50, description="sinr: a preamble with a lower SINR is not detected"
+        default=4.0, ge=-20, le=50, description="sinr: minimum SINR at which a preamble is detected"
     )
     ed_threshold_dbm: float = Field(
-        default=-62.0, ge=-150, le=30, description="sinr: energy above this threshold is sensed as busy"
+        default=-62.0, ge=-150, le=30, description="sinr: power above which the medium is sensed as busy"
     )
 
     @model_validator(mode="after")

@@ -25,12 +25,12 @@ class LinkParameters(Parameters):
 
     edges: tuple[tuple[Station, Station], ...] | None = Field(
         default=None,
-        description="links as pairs of numbers, [[0, 1], ...]; null: by shape, and a full mesh between processes",
+        description="links as pairs of numbers, [[0, 1], ...]; null: as given by shape, or a full mesh of processes",
     )
     bandwidth_mbps: float = Field(
         default=10.0, ge=0.001, le=1_000_000, description="bandwidth of each link in each direction"
     )
-    delay_ms: float = Field(default=10.0, ge=0, le=60_000, description="of each link")
+    delay_ms: float = Field(default=10.0, ge=0, le=60_000, description="delay of each link")
     header_bytes: int = Field(
         default=40, ge=0, le=1000, description="header of each message on a link; 40: TCP 20 and IP 20"
     )
@@ -43,29 +43,29 @@ class BackboneParameters(LinkParameters):
     """The network between the stations."""
 
     kind: Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"] = Field(
-        default="tree", description="how stations broadcast to each other: over a tree of links, or over VCube"
+        default="tree", description="protocol of broadcasts between stations: over a tree of links, or over VCube"
     )
     shape: Literal["star", "chain", "breadth_first", "full_mesh"] | None = Field(
         default=None,
-        description="shape of the links without edges; null: breadth_first for a tree, full_mesh for the others",
+        description="shape of the links, unless edges are given; null: breadth_first for a tree, else full_mesh",
     )
     max_delay_ms: float | None = Field(
         default=None,
         ge=0,
         le=60_000,
-        description="vcube_best_effort: how long an application message may wait to be bundled; null: 5",
+        description="vcube_best_effort: maximum time that an application message waits for others; null: 5",
     )
     mtu_bytes: int | None = Field(
         default=None,
         ge=1,
         le=1_000_000,
-        description="vcube_best_effort, vcube_causal: the longest bundle or packet of several; null: 1460",
+        description="vcube_best_effort, vcube_causal: maximum size of a bundle or packet; null: 1460",
     )
     test_interval_s: float | None = Field(
         default=None,
         ge=1e-9,
         le=1e6,
-        description="vcube_reliable: from the end of a round of the failure detector to the next; null: 1",
+        description="vcube_reliable: pause between two rounds of the failure detector; null: 1",
     )
     timeout_s: float | None = Field(
         default=None,

@@ -24,7 +24,7 @@ class MobileCausalParameters(BaseModel):
         default=150,
         ge=1,
         le=100_000,
-        description="most messages resent per interval I(x), and kept ahead of the next expected one (paper: 150)",
+        description="window: messages resent per interval I(x), or kept ahead of the next expected one (paper: 150)",
     )
     mac_backlog: int = Field(
         default=20,
@@ -54,31 +54,31 @@ class MobileCausalParameters(BaseModel):
         default=0.7,
         gt=0,
         le=1,
-        description="least factor of I(x), the control interval and the heartbeat, drawn each time (ours)",
+        description="minimum random factor of I(x), the control interval and the heartbeat (ours)",
     )
     resend_jitter_high: float = Field(
         default=1.3,
         ge=1,
         le=10,
-        description="greatest factor of I(x), the control interval and the heartbeat (ours)",
+        description="maximum random factor of I(x), the control interval and the heartbeat (ours)",
     )
     ack_min_s: float = Field(
         default=0.25,
         gt=0,
         le=60,
-        description="shortest wait of an acknowledgement; uniform, drawn each time (paper: 0.5 in the mean)",
+        description="minimum delay of an acknowledgement; drawn uniformly each time (paper: 0.5 on average)",
     )
     ack_max_s: float = Field(
         default=0.75,
         gt=0,
         le=60,
-        description="longest wait of an acknowledgement (ours)",
+        description="maximum delay of an acknowledgement (ours)",
     )
     heartbeat_s: float = Field(
         default=2.0,
         gt=0,
         le=600,
-        description="a connected host acknowledges at least this often, times the jitter (ours)",
+        description="maximum time between two acknowledgements of a connected host, times the jitter (ours)",
     )
     silent_after_s: float = Field(
         default=5.0,
@@ -96,19 +96,19 @@ class MobileCausalParameters(BaseModel):
         default=0.020,
         ge=0,
         le=10,
-        description="a message from another station waits up to this long for its first radio frame (ours)",
+        description="maximum time that a message from another station waits for its first radio frame (ours)",
     )
     first_join_spread_s: float = Field(
         default=2.0,
         ge=0,
         le=600,
-        description="hosts that are present from the beginning join at random times within this span (ours)",
+        description="period in which hosts that are present from the beginning join, at random times (ours)",
     )
     cookie_lifetime_s: float = Field(
         default=10.0,
         gt=0,
         le=600,
-        description="how long a station remembers the challenge of a join (ours)",
+        description="time for which a station remembers the challenge of a join (ours)",
     )
     expiry_s: float | None = Field(
         default=None,
@@ -118,7 +118,7 @@ class MobileCausalParameters(BaseModel):
     stub_lifetime_s: float | None = Field(
         default=None,
         gt=0,
-        description="how long a host's context is kept after its expiry; null: for ever (ours)",
+        description="time for which a host's context is kept after its expiry; null: forever (ours)",
     )
 
     @model_validator(mode="after")

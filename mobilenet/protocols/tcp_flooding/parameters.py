@@ -26,17 +26,17 @@ class TcpFloodingParameters(Parameters):
     )
     spacing: Literal["per_message", "per_queue"] = Field(
         default="per_message",
-        description="whether it applies to copies of one message, or to all copies of a station (paper: per message)",
+        description="whether this time applies to each message, or to all copies of a station (paper: per message)",
     )
     echo: bool = Field(
         default=False,
-        description="a message also goes back over the link that it came from, as in PC-broadcast (ours: no)",
+        description="also send a message back over the link on which it arrived, as in PC-broadcast (ours: no)",
     )
     handoff_wait_s: float = Field(
         default=2.0,
         gt=0,
         le=600,
-        description="time within which the new link must become safe, before the old one is given up (ours)",
+        description="time after which the old link is closed even if the new one is not safe (ours)",
     )
     reconnect_s: float = Field(
         default=0.25,
@@ -48,11 +48,11 @@ class TcpFloodingParameters(Parameters):
         default=10.0,
         gt=0,
         le=600,
-        description="mean silence after which a host asks whether its station is still there (ours)",
+        description="mean silence after which a host probes its station (ours)",
     )
     first_join_spread_s: float = Field(
         default=2.0,
         ge=0,
         le=600,
-        description="hosts that are present from the beginning join at random times within this span (ours)",
+        description="period in which hosts that are present from the beginning join, at random times (ours)",
     )

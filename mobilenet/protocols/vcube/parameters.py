@@ -32,10 +32,13 @@ class BroadcastParameters(Parameters):
 class BestEffortParameters(BroadcastParameters):
     completes = True
     max_delay: float = Field(
-        default=0.0, ge=0, le=1e6, description="t.u. that a message may wait for others to the same process"
+        default=0.0, ge=0, le=1e6, description="maximum time that a message waits for others to the same process"
     )
     max_payload_bytes: int = Field(
-        default=1, ge=1, le=1_000_000, description="of a bundle; as small as a message: no bundling"
+        default=1,
+        ge=1,
+        le=1_000_000,
+        description="maximum size of a bundle; the size of one message switches bundling off",
     )
     tree_bytes: int = Bytes
     ack_bytes: int = Bytes
@@ -70,13 +73,15 @@ class CausalParameters(BroadcastParameters):
     tolerates_crashes = False
     aggregate: bool = True
     release: Literal["packet", "message"] = Field(
-        default="packet", description="what is set free: once per packet, or per message"
+        default="packet", description="whether waiting messages are released once per packet or once per message"
     )
     trees: Literal["per_source", "single"] = "per_source"
     mtu_bytes: int = Field(default=1500, ge=1, le=1_000_000)
     header_bytes: int = Field(default=20, ge=0, le=10_000)
-    message_bytes: int = Field(default=50, ge=0, le=1_000_000, description="without its clock")
-    entry_bytes: int = Field(default=4, ge=0, le=1_000, description="of a vector clock, for each entry that changed")
+    message_bytes: int = Field(default=50, ge=0, le=1_000_000, description="size of a message without its vector clock")
+    entry_bytes: int = Field(
+        default=4, ge=0, le=1_000, description="size of each entry of a vector clock that has changed"
+    )
 
     @model_validator(mode="after")
     def _room_in_a_packet(self) -> Self:
@@ -93,7 +98,7 @@ class CausalReliableParameters(BroadcastParameters):
     tolerates_mistakes = True
     may_hold = "held"
     tree_bytes: int = Field(
-        default=1, ge=1, le=1_000_000, description="without the stamp, which has 4 bytes for each entry that changed"
+        default=1, ge=1, le=1_000_000, description="size without the stamp, which has 4 bytes for each changed entry"
     )
     ack_bytes: int = Bytes
 

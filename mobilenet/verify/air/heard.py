@@ -172,7 +172,7 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         elif node in begun_ns:
             times = heard.handed_up(nodes.index(node), nodes.index(station))[0]
             if np.searchsorted(times, begun_ns[node]) == np.searchsorted(times, now_ns, "right"):
-                return f"{_event(events, row)}: {node}: {event} with {station}, which receives nothing of it meanwhile"
+                return f"{_event(events, row)}: {node}: {event} with {station}, which receives nothing then"
     return None
 
 

@@ -121,7 +121,7 @@ def _names_problem(
     node, session = events["node"][row], events["session"][row]
     return (
         f"{_event(events, row)}: {node} delivers {events['message'][row]} at position {number} of session {session};"
-        f" by what its station sends that one is {due}"
+        f" according to its station, the message at that position is {due}"
     )
 
 
@@ -154,7 +154,7 @@ def _moments_problem(
         row = int(deliveries.rows[late])
         return (
             f"{_event(events, row)}: {events['node'][row]} delivers {events['message'][row]}, which it has had since"
-            f" {had_ns[late] / SECOND:.6f} s, and nothing before it is missing since {before_ns[late] / SECOND:.6f} s"
+            f" {had_ns[late] / SECOND:.6f} s, and nothing earlier is missing since {before_ns[late] / SECOND:.6f} s"
         )
     waits = at_ns > had_ns + delay_ns
     held = deliveries.host[waits], had_ns[waits] + delay_ns, at_ns[waits]

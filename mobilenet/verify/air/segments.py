@@ -216,14 +216,17 @@ class _Segments:
         short = self.length < np.minimum(self._most, self._holds)
         fresh = data & (self.seq == highest) & whole
         for wrong, what in (
-            (plain & (self.ack > got), "it acknowledges what has not arrived"),
+            (plain & (self.ack > got), "it acknowledges bytes that have not arrived"),
             (data & (self.seq > highest) & whole, "it leaves out bytes that were never sent"),
             (
                 pure & (whole & (self.seq != highest) | ~self._wired & (self.seq < highest)),
-                "its number is not behind all that was sent",
+                "its sequence number does not follow the last byte that was sent",
             ),
-            (data & (self.end > acknowledged + self._holds), "the receiver is not ready to hold as many bytes"),
-            (fresh & short & self._nagle & (self.seq > acknowledged), "it is not full, and not all is acknowledged"),
+            (data & (self.end > acknowledged + self._holds), "it does not fit into the receive window"),
+            (
+                fresh & short & self._nagle & (self.seq > acknowledged),
+                "it is not full, although some bytes are not acknowledged yet",
+            ),
             (data & wired & (self.seq < surely), "it is acknowledged already"),
             (plain & wired & (self.ack < at_least), "it acknowledges less than has arrived"),
             (plain & (self.ack < told) & (whole | ~self._wired), "one before it acknowledges more"),

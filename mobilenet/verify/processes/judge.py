@@ -253,7 +253,7 @@ def _drained(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) ->
     within_s = manifest["promises"]["rest_within_s"]
     if within_s is None or manifest["simulated_s"] < within_s:
         return Verdict("unknown", f"not at rest at its end: {named(left or told(manifest))}")
-    return Verdict("violated", f"not at rest after {within_s:g}: {left[0] if left else 'something was on its way'}")
+    return Verdict("violated", f"not at rest after {within_s:g}: {left[0] if left else 'messages were in transit'}")
 
 
 def _held_problems(held: dict[float, str], most: int) -> list[str]:

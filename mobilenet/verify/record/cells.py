@@ -24,7 +24,8 @@ DOWN, NO_MEMBER = "down", "not a member"  # why a broadcast is refused
 def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
     """The first row that does not fit to those before it. `has_datagrams`: whether there may be any."""
     if (odd := _odd_row(Table.of(events), has_datagrams)) is not None:
-        return f"events: event {odd} ({events['event'][odd]}) of {events['node'][odd]} has something no such event has"
+        event = f"event {odd} ({events['event'][odd]}) of {events['node'][odd]}"
+        return f"events: {event} has a field that this kind of event does not have"
     covered: dict[str, bool] = {}  # hosts in coverage -> whether the network records their cells
     down: set[str] = set()
     for row, event, node, station in turns(events, "event", "node", "station"):

@@ -40,7 +40,7 @@ def conservation_problem(
         )
         return next(problems, None) or _told_differently(counters, samples)
     except (KeyError, TypeError, AttributeError) as error:
-        return f"counters.json lacks or garbles {error}"
+        return f"counters.json: missing or invalid: {error}"
 
 
 def radio_problem(
@@ -51,7 +51,7 @@ def radio_problem(
         problem = next(_radio_problems(counters, duplicating_air, expected), None)
         return problem or _told_differently(counters, samples, ("radio_", "pairs_", "addressed_"))
     except (KeyError, TypeError, AttributeError) as error:
-        return f"counters.json lacks or garbles {error}"
+        return f"counters.json: missing or invalid: {error}"
 
 
 def _problems(

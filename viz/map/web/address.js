@@ -25,7 +25,7 @@ Mobilenet.finder = (app) => {
     const found = Mobilenet.find(app, input.value);
     if (!found) {
       const sampled = run.messages.every > 1 ? "; this page has a sample of the messages" : "";
-      app.say("Nothing here is called " + input.value.trim() + sampled + ".");
+      app.say("Not found: " + input.value.trim() + sampled + ".");
       return;
     }
     input.blur();

@@ -127,7 +127,7 @@ Mobilenet.cards = (app) => {
       heading("Sessions"),
       sessions.canvas,
       ...buffers.shown,
-      heading("Deliveries, around now"),
+      heading("Deliveries around the current time"),
       ticks.canvas,
       sampled(),
       sessionsHead,

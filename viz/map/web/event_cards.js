@@ -159,7 +159,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
     recover: "The host is up again.",
     out_of_coverage: "The host is in no cell any more.",
     in_coverage: "The host is in a cell again.",
-    gap: "The host has missed messages for good. It remains a member.",
+    gap: "The host has permanently missed messages. It remains a member.",
     expire: "A station gives up on the host after a silence.",
     refused: "The application asked for a broadcast, and the host did not accept it.",
   };
@@ -189,7 +189,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
         later === undefined
           ? []
           : [
-              action("Go to its end", () => {
+              action("Go to the end", () => {
                 openEvent(later);
                 clock.seek(run.events.time[later]);
               }),

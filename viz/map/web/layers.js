@@ -50,7 +50,7 @@ Mobilenet.layers = (app) => {
             "the same, from s" + HUES + " on",
           )
         : null,
-      fixed(dot(c0, true), "no member yet, or left"),
+      fixed(dot(c0, true), "not a member yet, or no longer"),
       fixed(dot(Mobilenet.ALONE, true), "out of coverage"),
       fixed(markOf("crash"), "down"),
     ),
@@ -77,9 +77,9 @@ Mobilenet.layers = (app) => {
         "wires",
         run.stations.edges.length || run.stationCount < 2
           ? run.stations.edges.length > run.stationCount
-            ? "wires (all with all)"
+            ? "wires (full mesh)"
             : "wired tree"
-          : "wires: all with all, not drawn",
+          : "wires: full mesh, not drawn",
         stroke(),
       ),
       toggle("links", "host to its station", stroke(c0, 1.2)),

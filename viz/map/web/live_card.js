@@ -43,7 +43,7 @@ Mobilenet.liveCard = (app, kind, i) => {
   const top = el("div"),
     messages = el("div.mn-list"),
     inside = el("div"),
-    body = el("div", ...(kind === "host" ? [heading("Delivered last"), messages] : []), inside);
+    body = el("div", ...(kind === "host" ? [heading("Latest deliveries"), messages] : []), inside);
   const lastOnes = (own) => {
     const t = app.clock.t,
       end = Mobilenet.upTo(own.time, t),
@@ -80,7 +80,7 @@ Mobilenet.liveCard = (app, kind, i) => {
       inside.append(heading("Its context at " + context.station));
       for (const [field, value] of context.keeps) inside.append(row(field, value));
     }
-    if (card.keeps.length) inside.append(heading("What its protocol keeps"));
+    if (card.keeps.length) inside.append(heading("Variables of the protocol"));
     for (const [field, value] of card.keeps) inside.append(row(field, value));
   };
   return { actions: buttons.nodes, top, body, update };

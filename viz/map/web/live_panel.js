@@ -15,7 +15,7 @@ Mobilenet.livePanel = (app) => {
     el(
       "div.mn-actions",
       action("Back to now", () => live.toNow()),
-      action("Go on from here", () => live.goOnFromHere()),
+      action("Continue from here", () => live.goOnFromHere()),
     ),
   );
 
@@ -51,18 +51,18 @@ Mobilenet.livePanel = (app) => {
   };
   const add = action("Add a host", () => {
     app.placing = !app.placing;
-    app.say(app.placing ? "Click the place for the new host." : "No host is added.");
+    app.say(app.placing ? "Click on the map to place the new host." : "No host is added.");
   });
   const touch = el(
     "details.mn-touch",
     window.matchMedia("(max-width: 900px)").matches ? {} : { open: "" },
-    el("summary", "Touch the run"),
-    note("Choose a host or a station for more; drag a host to put it elsewhere."),
+    el("summary", "Intervene"),
+    note("Select a host or a station to see more interventions. Drag a host to move it."),
     field("Random loss", "loss", "", { min: "0", max: "1", step: "0.05" }, (loss) => ({
       do: "loss",
       loss,
     })),
-    field("Broadcast each", "interval_s", " s", { min: "0.001", step: "0.5" }, (interval_s) => ({
+    field("Broadcast interval", "interval_s", " s", { min: "0.001", step: "0.5" }, (interval_s) => ({
       do: "interval",
       interval_s,
     })),
@@ -82,7 +82,7 @@ Mobilenet.livePanel = (app) => {
       ask = link(
         "what did it do?",
         () => live.tell({ command: "effect", intervention: i }),
-        "The same worlds with and without it: thirty of each, in the background",
+        "Compare thirty pairs of runs with and without it, in the background",
       );
     ask.dataset.effect = String(i);
     const words = said(one) + (isToCome(one) ? ", to come" : "");
@@ -105,9 +105,9 @@ Mobilenet.livePanel = (app) => {
         app.parts.counted(one.interventions, "intervention") +
           (isHere ? "" : ", to " + app.clockText(one.reached_ns / 1e9, true)),
       ),
-      isHere ? "" : link("go on there", () => live.tell({ command: "switch", branch: i })),
+      isHere ? "" : link("continue there", () => live.tell({ command: "switch", branch: i })),
     );
-  const name = el("input", { type: "text", placeholder: "name (optional)", "aria-label": "Name to keep it under" });
+  const name = el("input", { type: "text", placeholder: "name (optional)", "aria-label": "Name of the saved run" });
   const save = action("Save this run", async () => {
     const wanted = name.value.trim();
     await live.tell({ command: "save", ...(wanted ? { name: wanted } : {}) });

@@ -12,7 +12,7 @@ Mobilenet.messageCard = (app, m) => {
     have = el("div.mn-list"),
     lack = el("div.mn-list");
   const predecessors = msg.predecessors(m),
-    haveHead = heading("Delivered, latest first"),
+    haveHead = heading("Deliveries, latest first"),
     lackHead = heading("Not yet");
   const before = el("div.mn-chips");
   app.cards.some(before, 40, (p) => link(msg.label(p), () => open(p)))(predecessors);
@@ -27,7 +27,7 @@ Mobilenet.messageCard = (app, m) => {
     lack,
     haveHead,
     have,
-    isCausal ? heading("Has to follow") : null,
+    isCausal ? heading("Must be delivered after") : null,
     predecessors.length
       ? before
       : note(!isCausal || msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),

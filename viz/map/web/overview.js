@@ -32,7 +32,7 @@ Mobilenet.overview = (app) => {
   const body = el(
     "div",
     ...Object.values(now).map((each) => each.node),
-    heading("What happened last"),
+    heading("Latest events"),
     feed,
     heading(msg.every > 1 ? "Messages, a sample" : "Messages"),
     msg.every > 1
