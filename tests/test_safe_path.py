@@ -62,6 +62,7 @@ CALLS: dict[str, list[str]] = {
     "figures": [f"figures {RUN}", f"figures {OF_STUDY}"],
     "report": [f"report {RUN}", f"report {OF_STUDY}"],
     "spacetime": [f"spacetime {RUN} --around 2 --host h0"],
+    "why": [f"why {RUN}"],
     "diff": [f"diff {RUN} {TOLD}"],
     "reference": ["reference"],
     "schema": ["schema"],

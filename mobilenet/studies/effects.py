@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.configurations import Configuration
-from mobilenet.studies.csv_tables import table_rows, values_of_runs
+from mobilenet.studies.csv_tables import AGAIN, table_rows, values_of_runs
 from mobilenet.studies.level_names import table_level
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import Interval, holm, p_of_zero, t_interval
@@ -84,6 +85,8 @@ def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], co
     if any(row["label"] == UNSTABLE for row in table_rows(path, "tables/summary.csv")):
         return []
     rows = table_rows(path, "tables/runs.csv")
+    if rows and (missing := [factor for factor in factors if factor not in rows[0]]):
+        raise StudyError(f"{path / 'tables/runs.csv'}: damaged: column {missing[0]} is missing; {AGAIN}")
     levels = {int(row["configuration"]): {factor: row[factor] for factor in factors} for row in rows}
     configurations = [Configuration(number, own, ()) for number, own in sorted(levels.items())]
     values = values_of_runs(path, metrics)

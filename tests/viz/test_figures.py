@@ -85,7 +85,7 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
     field = next(
         figure for figure in run_figures(copy, tmp_path / "figures", Look((".svg",))) if figure.path.stem == "field"
     )
-    assert "recorded places that are not valid are left out" in field.note
+    assert "recorded positions are invalid and left out" in field.note
     for command in ("map", "report"):
         result = invoke(command, copy)
         assert result.exit_code == 2 and "outside the plane" in result.stderr

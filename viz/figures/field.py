@@ -48,7 +48,7 @@ def field(axes: Any, record: Record) -> str:
         ".",
         color=COLOURS[6],
         markersize=4,
-        label=f"{counted(len(last), 'host')}, at their final positions",
+        label=f"{counted(len(last), 'host')} at the end",
     )
     ends = _handoffs(record.events)
     if len(ends):
