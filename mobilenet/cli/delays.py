@@ -22,8 +22,10 @@ LONGEST = 10  # deliveries
 MOST_NODES = 8
 
 
-def whole_run(run: Path, stories: Stories, as_json: bool) -> None:
-    """Print where the time of the deliveries of a run goes, for the mean and for the slowest."""
+def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> None:
+    """Print where the time of the deliveries of a run goes, for the mean and for the slowest. `allowed`: the option
+    that the printed command needs.
+    """
     from mobilenet.why.shares import counted_deliveries, shares, slowest
 
     deliveries = counted_deliveries(stories, *_window_ns(run))
@@ -46,7 +48,7 @@ def whole_run(run: Path, stories: Stories, as_json: bool) -> None:
     for title, name_of in (("cell", lambda one: one.station), ("receiver", lambda one: one.node)):
         _print_groups(title, stories, deliveries, name_of)
     _print_longest(stories, late[:LONGEST])
-    say(f"Next: mobilenet why {quoted(run)} --message {late[0].message} --at {late[0].node}")
+    say(f"Next: mobilenet why {quoted(run)} --message {late[0].message} --at {late[0].node}{allowed}")
 
 
 def _window_ns(run: Path) -> tuple[int, int]:
@@ -138,7 +140,7 @@ def _largest(found: Shares) -> str:
 # --- two runs
 
 
-def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json: bool) -> None:
+def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json: bool, allowed: str = "") -> None:
     """Print what explains the difference between the mean delays of two runs, over the deliveries that both have."""
     from mobilenet.why.shares import counted_deliveries, shares
 
@@ -169,7 +171,7 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
     changes = _by_message(stories, found, common)
     most = ", ".join(f"{name} ({in_s(change, node, '+.3g')})" for name, change in changes)
     say(f"\nMessages that changed most, summed over their receivers: {most}")
-    say(f"Next: mobilenet why {quoted(runs[1])} --message {changes[0][0]}")
+    say(f"Next: mobilenet why {quoted(runs[1])} --message {changes[0][0]}{allowed}")
 
 
 def _changes(first: Shares, second: Shares) -> list[tuple[Part, int, int]]:

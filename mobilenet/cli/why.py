@@ -43,7 +43,7 @@ def why(
     that did not record its causes (record.causes) is replayed.
     """
     with reporting(quiet or as_json, reads=[run] if other is None else [run, other]):
-        from mobilenet.replay.causes import stories_of
+        from mobilenet.replay.rerun import stories_of
 
         if at is not None and message is None:
             fail("--at: expected --message as well, as in --message h3:17 --at h12", Exit.BAD_INPUT)
@@ -53,15 +53,16 @@ def why(
         for directory in (run,) if other is None else (run, other):
             with progress(quiet or as_json, "replaying") as update:
                 found.append(stories_of(directory, update, allow_code))
+        allowed = " --allow-code" if allow_code else ""  # a replay needs it, so the next command does
         if message is not None:
-            _one_message(run, found[0], message, at, as_json)
+            _one_message(run, found[0], message, at, as_json, allowed)
         elif other is None:
-            whole_run(run, found[0], as_json)
+            whole_run(run, found[0], as_json, allowed)
         else:
-            two_runs((run, other), (found[0], found[1]), as_json)
+            two_runs((run, other), (found[0], found[1]), as_json, allowed)
 
 
-def _one_message(run: Path, stories: Stories, message: str, at: str | None, as_json: bool) -> None:
+def _one_message(run: Path, stories: Stories, message: str, at: str | None, as_json: bool, allowed: str) -> None:
     sent = stories.record.broadcasts.get(message)
     if sent is None:
         example = next(iter(stories.record.broadcasts), None)
@@ -69,16 +70,16 @@ def _one_message(run: Path, stories: Stories, message: str, at: str | None, as_j
         fail(f"--message: {cut(message, 40)} was not broadcast in this run{known}", Exit.BAD_INPUT)
     deliveries = [one for one in stories.record.deliveries if one.message == message]
     if at is None:
-        _its_deliveries(run, stories, message, deliveries, as_json)
+        _its_deliveries(run, stories, message, deliveries, as_json, allowed)
         return
     one = next((one for one in deliveries if one.node == at), None)
     if one is None:
         where = ", ".join(one.node for one in deliveries[:MOST_NODES]) or "no node"
         fail(f"--at: {cut(at, 40)} did not deliver {message}; it was delivered at {where}", Exit.BAD_INPUT)
-    _one_delivery(run, stories, one, as_json)
+    _one_delivery(run, stories, one, as_json, allowed)
 
 
-def _one_delivery(run: Path, stories: Stories, one: Delivery, as_json: bool) -> None:
+def _one_delivery(run: Path, stories: Stories, one: Delivery, as_json: bool, allowed: str) -> None:
     sent = stories.record.broadcasts[one.message]
     rows = _rows(stories, one)
     delay = one.time_ns - sent.time_ns
@@ -95,9 +96,9 @@ def _one_delivery(run: Path, stories: Stories, one: Delivery, as_json: bool) -> 
         right=[0, 1],
     )
     if one.node[0] == "h":
-        say(f"Next: mobilenet spacetime {quoted(run)} --host {one.node} --around message:{one.message}")
+        say(f"Next: mobilenet spacetime {quoted(run)} --host {one.node} --around message:{one.message}{allowed}")
     else:
-        say(f"Next: mobilenet why {quoted(run)}")
+        say(f"Next: mobilenet show {quoted(run)}")
 
 
 def _rows(stories: Stories, one: Delivery) -> list[dict[str, Any]]:
@@ -118,7 +119,9 @@ def _rows(stories: Stories, one: Delivery) -> list[dict[str, Any]]:
     ]
 
 
-def _its_deliveries(run: Path, stories: Stories, message: str, deliveries: Sequence[Delivery], as_json: bool) -> None:
+def _its_deliveries(
+    run: Path, stories: Stories, message: str, deliveries: Sequence[Delivery], as_json: bool, allowed: str
+) -> None:
     from mobilenet.why.shares import delay_ns
 
     ranked = sorted(deliveries, key=lambda one: -delay_ns(stories, one))
@@ -128,11 +131,11 @@ def _its_deliveries(run: Path, stories: Stories, message: str, deliveries: Seque
         return
     say(f"{message}: {counted(len(ranked), 'delivery')}{', the slowest first:' if ranked else ''}")
     if not ranked:
-        say(f"Next: mobilenet why {quoted(run)}")
+        say(f"Next: mobilenet show {quoted(run)}")
         return
     print_table(
         ("at", "delay", "mostly"),
         [(one.node, in_s(delay_ns(stories, one), one.node), mostly(stories, one)) for one in ranked[:MOST_NODES]],
         right=[1],
     )
-    say(f"Next: mobilenet why {quoted(run)} --message {message} --at {ranked[0].node}")
+    say(f"Next: mobilenet why {quoted(run)} --message {message} --at {ranked[0].node}{allowed}")

@@ -22,6 +22,7 @@ from mobilenet.rundir.table import Table
 from mobilenet.rundir.writer import write_table
 from mobilenet.scenario import ProcessScenario, load_scenario
 from mobilenet.simulation.plugin_code import PluginError, require_allowed
+from mobilenet.why.stories import Stories, stories
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +57,13 @@ def causes_of(directory: Path, progress: Progress | None = None, allow_code: boo
     recording = _again(directory, "causes", progress, allow_code)
     assert recording.causes is not None
     return Table(recording.causes.lists)
+
+
+def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
+    """The stories of all deliveries of a run."""
+    read_manifest(directory)
+    causes = causes_of(directory, progress, allow_code)
+    return stories(causes, read_coded(directory, "events"), load_scenario(directory / "scenario.yaml"))
 
 
 def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:

@@ -269,7 +269,7 @@ class ProcessScenario(ScenarioFile):
         for path, names in named.items():
             strangers = sorted((name for name in names if number(name) >= n), key=number)
             if strangers:
-                yield path, f"there is no {strangers[0]} among {n} processes, p0 to p{n - 1}"
+                yield path, f"{strangers[0]} does not exist; expected processes from p0 to p{n - 1}"
         if len(set(named["faults"])) < len(self.faults):
             yield "faults", "a process can crash only once; expected different processes"
         if self.random_faults is not None:

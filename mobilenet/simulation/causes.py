@@ -89,10 +89,9 @@ class CauseLog:
 
     def _row_of(self, frame: Frame) -> int:
         """The row in which the frame was queued. Frames leave in order, and those before it are over."""
-        queue = self._queues.get(frame.sender.name)
-        for position, (waiting, row) in enumerate(queue or ()):
+        queue = self._queues[frame.sender.name]
+        for position, (waiting, row) in enumerate(queue):
             if waiting is frame:
-                assert queue is not None
                 for _ in range(position):
                     queue.popleft()
                 return row

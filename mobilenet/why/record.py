@@ -70,7 +70,8 @@ class Record:
         self._read_events()
 
     def _index(self) -> None:
-        last: dict[str, int] = {}  # node -> its last frame that is on record as queued
+        before: dict[int, int] = {}  # queued row -> the row in which its node had queued the frame before
+        last: dict[str, int] = {}
         for row, step in enumerate(self.step):
             if step == SENT:
                 self.sent_rows[self.cause[row]].append(row)
@@ -81,23 +82,13 @@ class Record:
                     self.arrivals[message].append(row)
             elif step == QUEUED:
                 node = self.node[row]
-                before = last.get(node, NONE)
-                self.left_before_ns[row] = before  # its row for now: it may not have left yet
-                last[node] = row
+                before[row], last[node] = last.get(node, NONE), row
                 for message in self.messages[row]:
                     self.queued[node, message].append(row)
-        for row, before in self.left_before_ns.items():
-            while before != NONE and before not in self.sent_rows:  # it was never sent
-                before = before if before < 0 else self._before(before)
-            self.left_before_ns[row] = NONE if before == NONE else self.time_ns[self.sent_rows[before][-1]]
-
-    def _before(self, row: int) -> int:
-        """The frame that the node had queued before one that was never sent."""
-        node = self.node[row]
-        for earlier in range(row - 1, -1, -1):
-            if self.step[earlier] == QUEUED and self.node[earlier] == node:
-                return earlier
-        return NONE
+        for row, earlier in before.items():
+            sent = self.sent_rows.get(earlier) if earlier != NONE else None
+            # a frame that was never sent leaves the queue unnoticed: the one before it counts
+            self.left_before_ns[row] = self.time_ns[sent[-1]] if sent else self.left_before_ns.get(earlier, NONE)
 
     def _read_events(self) -> None:
         columns = self.events

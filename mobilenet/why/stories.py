@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mobilenet.rundir.table import Table
+from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.why.kinds import (
     AIR,
     BACKBONE,
@@ -38,7 +40,7 @@ from mobilenet.why.kinds import (
 from mobilenet.why.record import ACKNOWLEDGED, ARRIVED, NONE, RECEIVED, SENT, TIMER, WIRE, Delivery, Record
 from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, clipped, cut, filled, leg_at
-from mobilenet.why.wires import Departures
+from mobilenet.why.wires import Departures, departures
 
 WAITING = frozenset((RETRY, TIMER_WAIT, UNEXPLAINED, ELSEWHERE))  # what the state of a host explains better
 
@@ -67,7 +69,8 @@ class Stories:
                 self._before[one.event] = before
             last[one.node] = one
         self._stories: dict[tuple[str, str], list[Stretch]] = {}
-        self._ways: dict[tuple[int, str], list[Stretch]] = {}
+        self._ways: dict[tuple[int, str, str], list[Stretch]] = {}
+        self._personal: set[tuple[int, str]] = set()  # ways that differ from one receiver to another
         self._telling: set[tuple[str, str]] = set()
 
     def of(self, message: str, node: str) -> list[Stretch]:
@@ -92,7 +95,7 @@ class Stories:
             held = self._wait(Errand(one.message, HOST, one.node), one.node, sent.time_ns, one.time_ns, one.handler)
             held = [stretch._replace(leg=leg_at(stretch.place, one.node)) for stretch in held]
             return self._with_states(held, sent.node, one.node)
-        way = self._way(arrival, one.message, one.node)
+        way = self._way(arrival, one.message, one.node, one.node)
         arrived_ns = record.time_ns[arrival]
         held = [] if arrived_ns >= one.time_ns else self._hold(one, arrived_ns, arrival)
         return self._with_states(clipped(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
@@ -108,23 +111,23 @@ class Stories:
             for row in record.arrivals.get(one.message, ())
             if record.time_ns[row] <= one.time_ns and record.is_received(row, one.node)
         ]
-        of_cell = [row for row in got if record.node[row] == one.station] if one.station else got
-        recent = [row for row in of_cell or got if record.time_ns[row] >= since_ns]
-        return recent[0] if recent else got[-1] if got else NONE
+        recent = [row for row in got if record.time_ns[row] >= since_ns]
+        of_cell = [row for row in recent if record.node[row] == one.station]
+        return next(iter((*of_cell, *recent, *reversed(got))), NONE)
 
     def _hold(self, one: Delivery, from_ns: int, arrival: int) -> list[Stretch]:
         """The message is at the host, and is not delivered yet."""
         record, to_ns = self.record, one.time_ns
         if record.kind[arrival].startswith("Tcp"):
             return [Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)]
-        blocker = self._blocker(one, from_ns)
+        blocker = self._blocker(one)
         if blocker is not None:
             story = clipped(self.of(blocker.message, one.node), from_ns, to_ns)
-            told = [stretch._replace(held_by=stretch.held_by or blocker.message) for stretch in story]
-            return filled(told, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
+            story = [stretch._replace(held_by=stretch.held_by or blocker.message) for stretch in story]
+            return filled(story, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
         return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
-    def _blocker(self, one: Delivery, from_ns: int) -> Delivery | None:
+    def _blocker(self, one: Delivery) -> Delivery | None:
         """The last message that was delivered in the same handler and that this one causally depends on; without one,
         the last one that was delivered there.
         """
@@ -141,25 +144,33 @@ class Stories:
 
     # --- the way to a node
 
-    def _way(self, row: int, message: str, node: str) -> list[Stretch]:
-        """From the broadcast to the moment at which this row brought the message to the node."""
-        record = self.record
-        is_last = node[0] == "h"
-        key = (row, message)
-        if not is_last and key in self._ways:
-            return self._ways[key]
+    def _way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
+        """From the broadcast to the moment at which this row brought the message to the node, on its way to the
+        receiver.
+        """
+        if node == receiver:
+            return self._new_way(row, message, node, receiver)
+        key = (row, message, receiver if (row, message) in self._personal else "")
+        found = self._ways.get(key)
+        if found is None:
+            found = self._new_way(row, message, node, receiver)
+            self._ways[row, message, receiver if (row, message) in self._personal else ""] = found
+        return found
+
+    def _new_way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
         out: list[Stretch] = []  # backwards
-        sender = self._departure(row, out, self._leg(row, message), node)
-        sent_row = record.cause[row]
-        if sent_row != NONE:
-            self._dwell(out, sender, message, sent_row, node)
+        sender = self._departure(row, out, self._leg(row), node)
+        departed = self.record.cause[row]
+        if departed != NONE:
+            errand = Errand(message, self._leg(departed), node)
+            if self._dwell(out, errand, sender, departed, receiver):
+                self._personal.add((row, message))
         out.reverse()
-        if not is_last:
-            self._ways[key] = out
         return out
 
-    def _leg(self, row: int, message: str) -> str:
-        if self.record.step[row] == ARRIVED:
+    def _leg(self, row: int) -> str:
+        """The leg of what is sent in this row."""
+        if self.record.step[row] in (WIRE, ARRIVED):
             return BACKBONE
         return CELL if self.record.node[row][0] == "s" else UPLINK
 
@@ -207,30 +218,28 @@ class Stories:
         out.append(Stretch(head_ns, begin_ns, CONTENTION, leg, place, queued))
         out.append(Stretch(record.time_ns[queued], head_ns, QUEUE, leg, place, queued))
 
-    def _dwell(self, out: list[Stretch], sender: str, message: str, departed: int, node: str) -> None:
+    def _dwell(self, out: list[Stretch], errand: Errand, sender: str, departed: int, receiver: str) -> bool:
         """What happened at a node between the arrival of the message and its departure in this row; then how it got
-        there.
+        there. Returns whether that depends on the receiver.
         """
-        record = self.record
-        leg = self._leg_from(departed)
+        record, message = self.record, errand.message
         handler, departed_ns = record.cause[departed], record.time_ns[departed]
         sent = record.broadcasts[message]
         if sent.node == sender:
             came, came_ns = NONE, sent.time_ns
         elif handler != NONE and message in record.messages[handler] and record.is_received(handler, sender):
-            out.extend(reversed(self._way(handler, message, sender)))
-            return
+            out.extend(reversed(self._way(handler, message, sender, receiver)))
+            return (handler, message) in self._personal
         else:
             came = self._first_arrival(sender, message, departed_ns)
             came_ns = record.time_ns[came] if came != NONE else sent.time_ns
-        self._attempts(out, Errand(message, leg, node), sender, departed, came_ns)
+        served = errand.leg == BACKBONE and (sender, message) in record.queued
+        if served:  # a station that hands the message on had radioed it: it waited for the receiver
+            errand = Errand(message, CELL, receiver)
+        self._attempts(out, errand, sender, departed, came_ns)
         if came != NONE:
-            out.extend(reversed(self._way(came, message, sender)))
-
-    def _leg_from(self, row: int) -> str:
-        if self.record.step[row] == WIRE:
-            return BACKBONE
-        return CELL if self.record.node[row][0] == "s" else UPLINK
+            out.extend(reversed(self._way(came, message, sender, receiver)))
+        return served or (came, message) in self._personal
 
     def _first_arrival(self, node: str, message: str, until_ns: int) -> int:
         record = self.record
@@ -302,10 +311,10 @@ class Stories:
             if not is_own and record.messages[row] and message not in record.messages[row]:
                 other = next((m for m in record.messages[row] if m in record.broadcasts), None)
                 if other is not None:
-                    story = clipped(self._way(row, other, node), begin_ns, end_ns)
-                    told = [s._replace(held_by=s.held_by or other, leg=leg) for s in story]
+                    story = clipped(self._way(row, other, node, errand.target), begin_ns, end_ns)
+                    story = [s._replace(held_by=s.held_by or other, leg=leg) for s in story]
                     blank = Stretch(0, 0, ORDER, leg, holder, row, held_by=other)
-                    out.extend(reversed(filled(told, begin_ns, end_ns, blank)))
+                    out.extend(reversed(filled(story, begin_ns, end_ns, blank)))
                     break
             part: list[Stretch] = []
             if is_own:
@@ -354,3 +363,9 @@ class Stories:
             if at_ns < stretch.end_ns:
                 out.append(stretch._replace(begin_ns=at_ns))
         return out
+
+
+def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) -> Stories:
+    """The stories of all deliveries of a recording."""
+    record = Record(causes, events)
+    return Stories(record, States(events), departures(record, scenario))

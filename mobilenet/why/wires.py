@@ -39,6 +39,17 @@ class OnLinks:
         return end_ns - -(-8 * size_bytes * SECOND // self._bits_per_s), end_ns
 
 
+class OverSeveral:
+    """Over links whose queues are not on record: all of it counts as travelling."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def times(self, put: int, arrived_ns: int) -> tuple[int, int]:
+        put_ns = self._record.time_ns[put]
+        return put_ns, put_ns
+
+
 class OnServers:
     """First come, first served, a fixed time for each."""
 
@@ -64,4 +75,4 @@ def departures(record: Record, scenario: Scenario | ProcessScenario) -> Departur
         return OnServers(record, ns(network.send))
     if isinstance(network, PacketNetwork):
         return OnServers(record, ns(network.queue))
-    return OnLinks(record, network, True)
+    return OnLinks(record, network, True) if network.edges is None else OverSeveral(record)

@@ -15,16 +15,20 @@ from mobilenet.why import kinds
 from mobilenet.why.record import ACKNOWLEDGED, NONE, SENT, Record
 from mobilenet.why.stretches import Stretch
 
-OUTCOMES = {
-    "collision": "another frame overlapped it there",
-    "never_attempted": "the receiver was taking in another frame",
-    "preamble_missed": "its preamble was too weak there against noise and other frames",
-    "bit_errors": "noise by itself was too strong there",
+OUTCOMES = {  # what became of a frame or message that was not received
+    "collision": "another frame overlapped it at the receiver",
+    "never_attempted": "the receiver was receiving another frame",
+    "preamble_missed": "its preamble was too weak compared with noise and other frames",
+    "bit_errors": "the noise was too strong there for the frame's rate",
     "half_duplex": "the receiver was sending",
     "receiver_down": "the receiver was down, or its radio was off",
     "random": "random loss",
-    "out_of_range": "the receiver was out of range",
-    "never_sent": "it was never sent: the queue was emptied or full",
+    "out_of_range": "the receiver was too far away or absent, or the sender's radio was off",
+    "link_cut": "an intervention had cut the link",
+}
+NOT_LOST = {
+    "received": "received, but not acknowledged in time",
+    "never_sent": "never sent: the queue was full, or was emptied",
 }
 WITH_OTHERS = ("collision", "never_attempted", "preamble_missed")
 RULES = {
@@ -63,12 +67,12 @@ class Words:
             case kinds.LOST:
                 at = record.to[s.row] or (receiver if s.leg == kinds.CELL else "")
                 lost = f"{self._frame(s.row)} on the air, lost{f' at {at}' if at else ''}"
-                return f"{lost}: {OUTCOMES.get(s.reason, s.reason)}{self._others(s.row, s.reason, at)}"
+                return f"{lost}: {_outcome(s.reason)}{self._others(s.row, s.reason, at)}"
             case kinds.MAC_RETRY:
-                return f"{place}'s MAC sends the frame again ({OUTCOMES.get(s.reason, s.reason)})"
+                return f"{place}'s MAC sends the frame again ({_outcome(s.reason)})"
             case kinds.RETRY:
                 timer = f"its timer {self._timer(s.row)!r}" if s.row != NONE else "another attempt"
-                return f"{place} waits for {timer} after a loss: {OUTCOMES.get(s.reason, s.reason)}"
+                return f"{place} waits for {timer} after a loss: {_outcome(s.reason)}"
             case kinds.TIMER_WAIT:
                 return f"{place} waits for its timer {self._timer(s.row)!r}"
             case kinds.ORDER:
@@ -121,3 +125,7 @@ class Words:
                 return
             if one != row and record.end_ns[one] > record.start_ns[row] and node in record.heard(one):
                 yield one
+
+
+def _outcome(name: str) -> str:
+    return (OUTCOMES | NOT_LOST).get(name, name)

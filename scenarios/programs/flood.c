@@ -5,7 +5,7 @@
 //     protocol: {command: [./flood], promises: fifo}
 //
 // The algorithm is that of flood.py, message for message, and shares no code with it. A host sends its message to its
-// station until the station has it. A station keeps all messages of each sender in their order, tells new ones to its
+// station until the station has it. A station keeps all messages of each sender in their order, sends new ones to its
 // cell and to the other stations, and sends a host what that host reports as missing. A host delivers a message of a
 // sender only after all before it. With --bug, a planted mistake, a station takes a message that it has already for one
 // more message of its sender, so it passes on messages to its hosts that no host has broadcast.

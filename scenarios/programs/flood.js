@@ -4,7 +4,7 @@
 //     protocol: {command: [node, flood.js], promises: fifo}
 //
 // The algorithm is that of flood.py, message for message, and shares no code with it. A host sends its message to its
-// station until the station has it. A station keeps all messages of each sender in their order, tells new ones to its
+// station until the station has it. A station keeps all messages of each sender in their order, sends new ones to its
 // cell and to the other stations, and sends a host what that host reports as missing. A host delivers a message of a
 // sender only after all before it. With --bug, a planted mistake, a host stores a delivery only of its own message:
 // after a crash it delivers the others' messages a second time.

@@ -1,7 +1,7 @@
 """Flooding in the order of each sender: a host of mobilenet, and a station, as one program that talks JSON lines.
 
 A host sends its message to its station until the station has it. A station keeps all messages of each sender in their
-order, tells new ones to its cell and to the other stations, and sends a host what that host reports as missing. A
+order, sends new ones to its cell and to the other stations, and sends a host what that host reports as missing. A
 host delivers a message of a sender only after all before it. With --bug, a planted mistake, a host delivers each new
 message when it arrives, in any order.
 """

@@ -48,6 +48,9 @@ def test_of_a_scenario(file: Path, tmp_path: Path) -> None:
     assert [words[0] for words in commands[:2]] == ["run", "show"] and commands[2][0] in ("map", "figures")
     (run,) = (tmp_path / "runs").iterdir()
     assert [words[0] for words in followed(tmp_path, "verify", run.relative_to(tmp_path))] == ["report"]
+    allowed = ["--allow-code"] if any(scenario.code()) else []
+    explained = followed(tmp_path, "why", run.relative_to(tmp_path), *allowed)
+    assert explained[0][0] in ("why", "show")
 
 
 @pytest.mark.long

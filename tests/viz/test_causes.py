@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from mobilenet.viz.map import draw
 from mobilenet.viz.spacetime.window import _handoff, handoffs
-from mobilenet.viz.spacetime.words import OUTCOMES, explained
+from mobilenet.viz.spacetime.words import explained
 
 import mobilenet
 from mobilenet.network.radio.frame import OUTCOMES as OF_FRAMES
 from mobilenet.simulation.counters import LINK_CUT, OUT_OF_RANGE
+from mobilenet.why.words import OUTCOMES
 from tests.conftest import ROOT, SCENARIOS
 from tests.scenario.examples import edited
 from tests.viz.conftest import document_in
@@ -29,6 +30,7 @@ FILES = [
     *(ROOT / "viz" / "spacetime").glob("*.py"),
     *(ROOT / "viz" / "report").glob("*.py"),
     ROOT / "mobilenet" / "cli" / "explore.py",
+    ROOT / "mobilenet" / "why" / "words.py",
     ROOT / "mobilenet" / "interactive" / "effect.py",
 ]
 NAMES = {

@@ -15,12 +15,12 @@ from mobilenet.viz.figures.frames import _by_distance, read_frames
 from mobilenet.viz.figures.outcomes import REASONS
 from mobilenet.viz.map.data import document
 from mobilenet.viz.map.pack import unpacked
-from mobilenet.viz.spacetime.words import OUTCOMES
 from mobilenet.viz.style import Look
 
 import mobilenet
 from mobilenet.network.radio.frame import SINR_OUTCOMES
 from mobilenet.viz import style
+from mobilenet.why.words import OUTCOMES
 from tests.tools import copied
 from tests.viz.overlap import legends_on_curves, overlapping
 

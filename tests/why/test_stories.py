@@ -18,11 +18,11 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import load_scenario
 from mobilenet.why import kinds
-from mobilenet.why.explain import stories
-from mobilenet.why.stories import Stories
+from mobilenet.why.stories import Stories, stories
 from tests.campaign.scenarios import NotDrawn, drawn
 from tests.cli.command import FIRST
 from tests.cli.command import mobilenet as command
+from tests.cli.test_printed_commands import followed
 from tests.conftest import SCENARIOS
 
 SHORT = ("duration_s=12", "warmup_s=0")
@@ -106,6 +106,15 @@ def test_a_planted_cause_explains_most_of_the_difference(cause: str, usual: Coun
     assert change[expected] > grown / 2 > 0
 
 
+def test_frames_to_hosts_are_not_lost_on_wires() -> None:
+    """A station that hands a message on had radioed it: what was lost was lost at the receiver."""
+    found, _ = told(SCENARIOS / "by_hand.yaml")
+    on_wires = {
+        s.kind for one in found.record.deliveries for s in found.of(one.message, one.node) if s.leg == kinds.BACKBONE
+    }
+    assert on_wires and not on_wires & {kinds.LOST, kinds.RETRY}
+
+
 def test_nagle_is_named() -> None:
     found, _ = told(SCENARIOS / "tcp_dynamic.yaml", *SHORT)
     reasons = Counter(
@@ -150,7 +159,7 @@ def test_two_runs(run: Path, tmp_path: Path) -> None:
     mobilenet.run(FIRST, out=other, overrides=["stations.backbone.delay_ms=400"])
     parts = why(run, other)["parts"]
     assert (parts[0]["kind"], parts[0]["leg"]) == ("wire_propagation", "backbone")
-    assert "Next: mobilenet why" in command("why", run, other, place=tmp_path).stdout
+    assert [words[0] for words in followed(tmp_path, "why", run, other)] == ["why", "why", "spacetime"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mobilenet.why.words import OUTCOMES
+
 KINDS = {
     "AppHs": "message from a host to its station",
     "AppSh": "message from a station to its hosts",
@@ -24,17 +26,6 @@ KINDS = {
     "Rsp2": "the requested messages",
 }
 RECEIVED = "An arrow ends where its message was received, even if the receiver ignored it."
-OUTCOMES = {
-    "collision": "another frame overlapped it at the receiver",
-    "never_attempted": "the receiver was receiving another frame",
-    "preamble_missed": "its preamble was too weak compared with noise and other frames",
-    "bit_errors": "the noise was too strong there for the frame's rate",
-    "half_duplex": "the receiver was sending",
-    "receiver_down": "the receiver was down, or its radio was off",
-    "random": "random loss",
-    "out_of_range": "the receiver was too far away or absent, or the sender's radio was off",
-    "link_cut": "an intervention had cut the link",
-}
 
 
 def explained(kinds: Iterable[str], outcomes: Iterable[str]) -> list[str]:

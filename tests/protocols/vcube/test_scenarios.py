@@ -76,7 +76,7 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ("protocol.max_pay=3", "protocol.max_pay: unknown key"),
-        ("faults=[{process: p64, at: 1}]", "faults: there is no p64 among 64 processes"),
+        ("faults=[{process: p64, at: 1}]", "faults: p64 does not exist; expected processes from p0 to p63"),
         ("faults=[{process: q1, at: 1}]", "expected a name such as p0"),
         ("detector=null", None),
         ("detector.mode=unreliable", "best_effort loses messages"),
