@@ -13,8 +13,9 @@ from mobilenet.cli.console import Exit, fail, print_table, say
 from mobilenet.quoting import counted, quoted
 
 if TYPE_CHECKING:
+    from mobilenet.why.kinds import Part
     from mobilenet.why.record import Delivery
-    from mobilenet.why.shares import Part, Shares
+    from mobilenet.why.shares import Shares
     from mobilenet.why.stories import Stories
 
 MOST_PARTS = 12  # rows of a table of parts
@@ -53,10 +54,12 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
 
 def _window_ns(run: Path) -> tuple[int, int]:
     """The observed time; of processes, all of the run."""
+    from mobilenet.rundir.kinds import kind_of
     from mobilenet.rundir.reader import read_manifest
 
     manifest = read_manifest(run)
-    return round(manifest.get("warmup_s", 0) * 1e9), round(manifest.get("duration_s", manifest["simulated_s"]) * 1e9)
+    begin_s, end_s = kind_of(manifest).window(manifest)
+    return round(begin_s * 1e9), round(end_s * 1e9)
 
 
 def _document(found: Shares) -> dict[str, Any]:

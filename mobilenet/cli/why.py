@@ -33,6 +33,10 @@ def why(
     at: Annotated[
         str | None, typer.Option("--at", metavar="NODE", help="Explain its delivery at this node, as in h12.")
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Also draw the parts of the delay: SVG, PNG or PDF."),
+    ] = None,
     as_json: AsJson = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
@@ -53,6 +57,14 @@ def why(
         for directory in (run,) if other is None else (run, other):
             with progress(quiet or as_json, "replaying") as update:
                 found.append(stories_of(directory, update, allow_code))
+        if message is not None:
+            _require_delivery(found[0], message, at)
+        if out is not None:
+            from mobilenet.viz.delays import draw
+
+            draw([run] if other is None else [run, other], found, out, message, at)
+            if not as_json:
+                say(f"The parts of the delay: {quoted(out)}")
         allowed = " --allow-code" if allow_code else ""  # a replay needs it, so the next command does
         if message is not None:
             _one_message(run, found[0], message, at, as_json, allowed)
@@ -62,21 +74,24 @@ def why(
             two_runs((run, other), (found[0], found[1]), as_json, allowed)
 
 
-def _one_message(run: Path, stories: Stories, message: str, at: str | None, as_json: bool, allowed: str) -> None:
-    sent = stories.record.broadcasts.get(message)
-    if sent is None:
+def _require_delivery(stories: Stories, message: str, at: str | None) -> None:
+    """End with one line for a message, or a delivery, that is not on record."""
+    if message not in stories.record.broadcasts:
         example = next(iter(stories.record.broadcasts), None)
         known = f"; expected one that was, as in {example}" if example else ""
         fail(f"--message: {cut(message, 40)} was not broadcast in this run{known}", Exit.BAD_INPUT)
+    nodes = [one.node for one in stories.record.deliveries if one.message == message]
+    if at is not None and at not in nodes:
+        where = ", ".join(nodes[:MOST_NODES]) or "no node"
+        fail(f"--at: {cut(at, 40)} did not deliver {message}; it was delivered at {where}", Exit.BAD_INPUT)
+
+
+def _one_message(run: Path, stories: Stories, message: str, at: str | None, as_json: bool, allowed: str) -> None:
     deliveries = [one for one in stories.record.deliveries if one.message == message]
     if at is None:
         _its_deliveries(run, stories, message, deliveries, as_json, allowed)
-        return
-    one = next((one for one in deliveries if one.node == at), None)
-    if one is None:
-        where = ", ".join(one.node for one in deliveries[:MOST_NODES]) or "no node"
-        fail(f"--at: {cut(at, 40)} did not deliver {message}; it was delivered at {where}", Exit.BAD_INPUT)
-    _one_delivery(run, stories, one, as_json, allowed)
+    else:
+        _one_delivery(run, stories, next(one for one in deliveries if one.node == at), as_json, allowed)
 
 
 def _one_delivery(run: Path, stories: Stories, one: Delivery, as_json: bool, allowed: str) -> None:

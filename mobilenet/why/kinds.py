@@ -27,6 +27,7 @@ HANDOFF: Final = "handoff"
 ELSEWHERE: Final = "elsewhere"
 UNEXPLAINED: Final = "not_explained"
 
+Part = tuple[str, str]  # kind, leg
 UPLINK, BACKBONE, CELL, HOST = "uplink", "backbone", "cell", "host"
 
 KINDS: Final = {

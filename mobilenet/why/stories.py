@@ -11,10 +11,12 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
+from mobilenet.rundir.reader import read_coded
 from mobilenet.rundir.table import Table
-from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
 from mobilenet.why.kinds import (
     AIR,
     BACKBONE,
@@ -369,3 +371,10 @@ def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) 
     """The stories of all deliveries of a recording."""
     record = Record(causes, events)
     return Stories(record, States(events), departures(record, scenario))
+
+
+def recorded_stories(directory: Path) -> Stories:
+    """The stories of a run that recorded its causes."""
+    return stories(
+        read_coded(directory, "causes"), read_coded(directory, "events"), load_scenario(directory / "scenario.yaml")
+    )

@@ -162,9 +162,18 @@ def test_two_runs(run: Path, tmp_path: Path) -> None:
     assert [words[0] for words in followed(tmp_path, "why", run, other)] == ["why", "why", "spacetime"]
 
 
+@pytest.mark.parametrize("words", [[], ["--message", "h2:8"], ["--message", "h2:8", "--at", "h3"]], ids=len)
+def test_pictures(words: list[str], run: Path, tmp_path: Path) -> None:
+    target = tmp_path / "delays.svg"
+    result = command("why", run, *words, "--out", target, place=run.parent)
+    assert result.returncode == 0, result.stderr
+    assert str(target) in result.stdout and target.read_text(encoding="utf-8").rstrip().endswith("</svg>")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--out", "delays.txt"], "delays.txt: expected a name that ends in .svg"),
         (["--at", "h1"], "--at: expected --message"),
         (["--message", "h1:999"], "--message: h1:999 was not broadcast"),
         (["--message", "h2:8", "--at", "h77"], "--at: h77 did not deliver h2:8"),
