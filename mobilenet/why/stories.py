@@ -60,7 +60,7 @@ class Stories:
 
     def __init__(self, record: Record, states: States, departures: Departures) -> None:
         self.record = record
-        self._states = states
+        self.states = states
         self._departures = departures
         self._delivery = {(one.node, one.message): one for one in record.deliveries}
         self._before: dict[int, Delivery] = {}  # event of a delivery -> the one before it in its handler
@@ -107,7 +107,7 @@ class Stories:
         handler = one.handler
         if handler != NONE and one.message in record.messages[handler] and record.is_received(handler, one.node):
             return handler
-        since_ns = self._states.session_began_ns(one.node, one.time_ns)
+        since_ns = self.states.session_began_ns(one.node, one.time_ns)
         got = [
             row
             for row in record.arrivals.get(one.message, ())
@@ -161,22 +161,22 @@ class Stories:
 
     def _new_way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
         out: list[Stretch] = []  # backwards
-        sender = self._departure(row, out, self._leg(row), node)
+        sender = self.departure(row, out, self.leg(row), node)
         departed = self.record.cause[row]
         if departed != NONE:
-            errand = Errand(message, self._leg(departed), node)
+            errand = Errand(message, self.leg(departed), node)
             if self._dwell(out, errand, sender, departed, receiver):
                 self._personal.add((row, message))
         out.reverse()
         return out
 
-    def _leg(self, row: int) -> str:
+    def leg(self, row: int) -> str:
         """The leg of what is sent in this row."""
         if self.record.step[row] in (WIRE, ARRIVED):
             return BACKBONE
         return CELL if self.record.node[row][0] == "s" else UPLINK
 
-    def _departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
+    def departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
         """From the queue of a node to the handler of the receiver, backwards. Returns the sender."""
         record = self.record
         row_sent = record.cause[row]
@@ -322,7 +322,7 @@ class Stories:
             if is_own:
                 part.append(Stretch(record.time_ns[queued], end_ns, QUEUE, leg, node, row, reason))
             else:
-                self._departure(row, part, leg, node)
+                self.departure(row, part, leg, node)
             out.extend(stretch for one in part if (stretch := cut(one, begin_ns, end_ns)).length_ns > 0)
             end_ns, node = max(begin_ns, min(end_ns, record.time_ns[queued])), record.node[queued]
             row = record.cause[queued]
@@ -339,7 +339,7 @@ class Stories:
             return [rest]
         away = [
             rest._replace(begin_ns=a, end_ns=b, kind=ELSEWHERE, reason=station)
-            for a, b, station in self._states.stations(target, begin_ns, end_ns)
+            for a, b, station in self.states.stations(target, begin_ns, end_ns)
             if station != holder
         ]
         return filled(away, begin_ns, end_ns, rest)
@@ -357,7 +357,7 @@ class Stories:
                 out.append(stretch)
                 continue
             at_ns = stretch.begin_ns
-            for begin_ns, end_ns, state in self._states.between(host, stretch.begin_ns, stretch.end_ns):
+            for begin_ns, end_ns, state in self.states.between(host, stretch.begin_ns, stretch.end_ns):
                 if begin_ns > at_ns:
                     out.append(stretch._replace(begin_ns=at_ns, end_ns=begin_ns))
                 out.append(stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason=""))
