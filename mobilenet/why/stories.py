@@ -41,7 +41,7 @@ from mobilenet.why.kinds import (
 )
 from mobilenet.why.record import ACKNOWLEDGED, ARRIVED, NONE, RECEIVED, SENT, TIMER, WIRE, Delivery, Record
 from mobilenet.why.states import States
-from mobilenet.why.stretches import Stretch, clipped, cut, filled, leg_at
+from mobilenet.why.stretches import Stretch, behind, clipped, cut, filled, leg_at
 from mobilenet.why.wires import Departures, departures
 
 WAITING = frozenset((RETRY, TIMER_WAIT, UNEXPLAINED, ELSEWHERE))  # what the state of a host explains better
@@ -124,8 +124,7 @@ class Stories:
             return [Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)]
         blocker = self._blocker(one)
         if blocker is not None:
-            story = clipped(self.of(blocker.message, one.node), from_ns, to_ns)
-            story = [stretch._replace(held_by=stretch.held_by or blocker.message) for stretch in story]
+            story = behind(clipped(self.of(blocker.message, one.node), from_ns, to_ns), blocker.message)
             return filled(story, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
         return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
@@ -352,10 +351,10 @@ class Stories:
         for stretch in story:
             if stretch.length_ns <= 0:
                 continue
-            host = sender if stretch.leg == UPLINK else receiver if stretch.leg in (CELL, HOST) else ""
-            if stretch.kind not in WAITING or not host or stretch.held_by:
+            if stretch.kind not in WAITING or stretch.held_by or stretch.leg == BACKBONE:
                 out.append(stretch)
                 continue
+            host = sender if stretch.leg == UPLINK else receiver
             at_ns = stretch.begin_ns
             for begin_ns, end_ns, state in self.states.between(host, stretch.begin_ns, stretch.end_ns):
                 if begin_ns > at_ns:
