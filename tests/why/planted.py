@@ -283,7 +283,7 @@ def main(words: list[str]) -> int:
     for one in failed:
         kind, place = one.largest
         print(
-            f"not found: {one.name}, seed {one.seed}: {one.share:.0%} of {one.difference:+.0%}; largest {kind} at {place}"
+            f"not found: {one.name}, seed {one.seed}: {one.share:.0%} of {one.difference:+.0%}; most {kind} at {place}"
         )
     total = each * len(CAUSES)
     print(f"{total - len(failed)} of {total} found")
