@@ -400,7 +400,7 @@ def retold(copy: Copy, row: int, **values: Any) -> None:
     copy.lines.line[row] = json.dumps(json.loads(copy.lines.line[row]) | values)
 
 
-@edit("no such message arrives there then", "told")
+@edit("no such message arrives there at that time", "told")
 def one_that_arrived_once_is_notified_twice(copy: Copy) -> None:
     """One that the program knows already, so that it only says that it is done."""
     lines = copy.lines
@@ -409,7 +409,7 @@ def one_that_arrived_once_is_notified_twice(copy: Copy) -> None:
         lines.insert(row + 2 + offset, **lines.row(row + offset))
 
 
-@edit("no such message arrives there then", "told")
+@edit("no such message arrives there at that time", "told")
 def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
     table, row = copy.lines, of_event(copy, "receive", "h")[5]
     for at in (row, row + 1):
@@ -418,7 +418,7 @@ def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
     table.sort("time_ns")
 
 
-@edit("no such message arrives there then", "told")
+@edit("no such message arrives there at that time", "told")
 def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
     last: dict[tuple[str, int], Any] = {}
     for row in of_event(copy, "receive", "h"):
@@ -486,14 +486,14 @@ def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
     raise AssertionError
 
 
-@edit("its sender had not sent that by then", "told")
+@edit("its sender had not sent it by then", "told")
 def a_frame_has_words_of_nobody(copy: Copy) -> None:
     table = copy.messages
     row = [row for row in table.where(fate="random") if "have" in table.detail[row]][3]
     table.say(row, says=[*table.said(row)["says"], [99, 99]])
 
 
-@edit("but its words make it", "told")
+@edit("but its content is of kind", "told")
 def a_class_of_another_name(copy: Copy) -> None:
     for table in (copy.messages, copy.frames):
         table.kind = ["heard" if kind == "told" else kind for kind in table.kind]

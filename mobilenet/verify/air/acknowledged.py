@@ -127,9 +127,9 @@ class _Record:
             station = int(hops.sender[row])
             what = f"{hops.words(row)}: it acknowledges {count} messages of {self._nodes.name(host)}, but"
             if count > limit:
-                yield f"{what} stations have received {limit} by then"
+                yield f"{what} stations had received only {limit} by then"
             if count < last.get(station, 0):
-                yield f"{what} {self._nodes.name(station)} has acknowledged {last[station]} before"
+                yield f"{what} {self._nodes.name(station)} had already acknowledged {last[station]}"
             last[station] = count
 
     def _join_problems(self, host: int, joins: np.ndarray, broadcast_ns: np.ndarray) -> Iterator[str]:
@@ -141,7 +141,7 @@ class _Record:
             told = whole(self._hops.said(row), "first_seq")
             least, most = (int(np.searchsorted(broadcast_ns, at_ns, side)) for side in ("left", "right"))
             if told is None or not least <= told <= most:
-                yield f"{self._hops.words(row)}: first_seq is {told}, but its host has broadcast {most} messages"
+                yield f"{self._hops.words(row)}: first_seq is {told}, but its host had broadcast {most} messages"
 
     def _size_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
         """Yield sizes of a host's sbuffer that acknowledgements contradict."""
@@ -159,7 +159,7 @@ class _Record:
             yield (
                 f"samples: the sbuffer of {name} holds {kept[at]:g} messages at {times[at] / SECOND:.6f} s, expected"
                 f" {f'{most[at]}' if least[at] == most[at] else f'{least[at]} to {most[at]}'}: {sent[at]} were"
-                f" broadcast, and {sent[at] - most[at]} were acknowledged to it"
+                f" broadcast, and {sent[at] - most[at]} of them were acknowledged"
             )
 
     def _copy_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
@@ -178,8 +178,8 @@ class _Record:
             row = int(rows[at])
             yield (
                 f"{hops.words(row)}: a copy of {hops.table['message'][row]}, but its host knew by"
-                f" {made_ns[at] / SECOND:.6f} s that its first {through[at]} messages had got through; it has sent"
-                " since what it made then"
+                f" {made_ns[at] / SECOND:.6f} s that its first {through[at]} messages had arrived, and only later"
+                " sent a message that it prepared at that time"
             )
 
     def _position_problems(self) -> Iterator[str]:
@@ -190,7 +190,7 @@ class _Record:
         for row, host, number in zip(rows.tolist(), self._hops.sender[rows].tolist(), numbers, strict=True):
             told, before = whole(self._hops.said(row), "nxt") or 0, last.get((host, number), -NEVER)
             if told < before:
-                yield f"{self._hops.words(row)}: the next position is {told}, but it was {before} before"
+                yield f"{self._hops.words(row)}: the next position is {told}, but an earlier message had {before}"
             last[host, number] = told
 
 

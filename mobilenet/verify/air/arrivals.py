@@ -89,7 +89,7 @@ class _Kept:
             yield (
                 f"samples: the sbuffer of {self._name} at {self.at_ns[at] / SECOND:.6f} s begins with message number"
                 f" {self.oldest[at]} in order of arrival, although it began with number"
-                f" {self.oldest[at - 1] if at else 0} before"
+                f" {self.oldest[at - 1] if at else 0} earlier"
             )
 
     def before(self, times_ns: np.ndarray) -> np.ndarray:
@@ -106,8 +106,8 @@ def _number_problems(hops: Hops, station: int, arrivals: Arrivals) -> Iterator[s
     if (at := first((numbers < least) | (numbers > most))) is not None:
         row = int(rows[at])
         yield (
-            f"{hops.words(row)}: number {numbers[at]} in the cell, but {hops.table['message'][row]} comes in there as"
-            f" number {least[at] if at_ns[at] < NEVER else 'none'}"
+            f"{hops.words(row)}: number {numbers[at]} in the cell, but {hops.table['message'][row]}"
+            f" {f'arrives there as number {least[at]}' if at_ns[at] < NEVER else 'never arrives there'}"
         )
 
 
@@ -124,9 +124,9 @@ def _copy_problems(hops: Hops, station: int, arrivals: Arrivals, kept: _Kept) ->
     if (at := first(numbers < oldest)) is not None:
         row = int(rows[at])
         yield (
-            f"{hops.words(row)}: a copy of {hops.table['message'][row]}, number {numbers[at]}; by its sbuffer the"
-            f" station kept only what follows number {oldest[at] - 1} when message {made_ns[at] / SECOND:.6f} s came"
-            " in, which it has sent before"
+            f"{hops.words(row)}: a copy of {hops.table['message'][row]}, number {numbers[at]}; according to its"
+            f" sbuffer, the station kept only messages after number {oldest[at] - 1} at {made_ns[at] / SECOND:.6f} s,"
+            " when a message came in that it has already sent"
         )
 
 
@@ -153,7 +153,7 @@ def _owed_problems(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, 
             yield (
                 f"samples: the sbuffer of {nodes.name(session.station)} begins with number"
                 f" {own.oldest[since + at]} at {times[at] / SECOND:.6f} s, but {nodes.name(host)} has acknowledged"
-                f" what comes before number {most[at]} in session {number}"
+                f" only the messages before number {most[at]} in session {number}"
             )
 
 

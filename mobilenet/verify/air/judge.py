@@ -85,7 +85,7 @@ def _presence_problem(tables: Mapping[str, Table], air: Air) -> str | None:
         if (name in tables) != wanted:
             if wanted:
                 return f"{name}: the table is missing, although the scenario asks for it"
-            return f"{name}: the table is there, although the scenario does not ask for it"
+            return f"{name}: the table is present, although the scenario does not ask for it"
     return None
 
 

@@ -80,7 +80,7 @@ def programs_problem(
         else:
             return (
                 f"lines: row {row}: {name} is notified by {action} at {at_ns / SECOND:.6f} s of a message from"
-                f" {what.get('from')}, but no such message arrives there then"
+                f" {what.get('from')}, but no such message arrives there at that time"
             )
     checked = np.arange(len(hops.sender)) if is_tree else np.flatnonzero(~hops.is_wired)
     problem = _unnotified_problem(hops, nodes, heard, used, lives, wired, delay_ns)
@@ -127,7 +127,7 @@ def _addressed_problem(hops: Hops, said: Said, pairs: Pairs | None) -> str | Non
             used[node, words, goals[0]] += 1
         if not any(bisect_right(times.get(to, ()), at_ns) >= max(1, used[node, words, to]) for to in goals):
             whom = "all nodes" if goals == [None] else "that one node"
-            return f"{hops.words(row)}: its sender has not sent that to {whom} by then"
+            return f"{hops.words(row)}: its sender had not sent it to {whom} by then"
     return None
 
 
@@ -141,9 +141,9 @@ def _said_problem(hops: Hops, said: Said, rows: list[int]) -> str | None:
         if isinstance(value, dict):
             name = value.get("type", value.get("kind"))
         if kind not in (name, "Says"):
-            return f"{hops.words(row)}: the kind is {kind}, but its words make it {name}"
+            return f"{hops.words(row)}: the kind is {kind}, but its content is of kind {name}"
         if not hops.is_wired[row] and since.get((senders[row], _words(value)), NEVER) > times[row]:
-            return f"{hops.words(row)}: its sender had not sent that by then"
+            return f"{hops.words(row)}: its sender had not sent it by then"
     return None
 
 

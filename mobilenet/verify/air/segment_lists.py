@@ -51,7 +51,7 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
         if missing:
             (at_ns, size), _ = min(missing.items())
             return (
-                f"samples: {nodes.name(node)} sends a segment over a wire at {at_ns / 1e9:.6f} s in which {size}"
+                f"samples: at {at_ns / 1e9:.6f} s {nodes.name(node)} sends a segment over a wire in which {size}"
                 f" messages end, but no sample of {QUANTITY} counts them"
             )
         left = []
@@ -65,7 +65,7 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
         runs = [(sizes.get(key[1], 0), 1, len(list(group))) for key, group in groupby(told)]
         is_whole = unsure is not None and node not in unsure
         if (wrong := _first_wrong([run for run in runs if run[0]], left, is_whole, not len(wired))) is not None:
-            return f"samples: {nodes.name(node)} has segments over the radio in which messages end, but {wrong}"
+            return f"samples: {nodes.name(node)} sends segments over the radio in which messages end, but {wrong}"
     return None
 
 
@@ -76,10 +76,10 @@ def _first_wrong(runs: list[Run], sampled: list[int], is_whole: bool, in_order: 
     if not is_whole:
         counts = {size: count for size, count, _ in found}
         short = next((one for one in due if counts.get(one[0], 0) < one[1]), None)
-        return short and f"{QUANTITY} is {short[0]} for {counts.get(short[0], 0)}, expected {short[1]} or more"
+        return short and f"{QUANTITY} is {short[0]} in {counts.get(short[0], 0)} samples, expected at least {short[1]}"
     for (size, least, most), (value, count, _) in zip_longest(due, found, fillvalue=(0, 0, 0)):
         if value != size or not least <= count <= most:
-            return f"{QUANTITY} is {value} for {count} of them, expected {size} for {least} to {most}"
+            return f"{QUANTITY} is {value} in {count} samples, expected {size} in {least} to {most}"
     return None
 
 

@@ -52,7 +52,7 @@ def unframed_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) 
                 f"messages: {of_all[outcome]} with the fate {name}, but counters.json counts {counted} addressed pairs"
             )
     if (count := sum(of_all)) + radio["mac_acks"] < (counted := radio["addressed"]["pairs_in_range"]):
-        return f"messages: {count} over the radio within reach, but counters.json counts {counted} addressed pairs"
+        return f"messages: {count} over the radio and within reach, but counters.json counts {counted} addressed pairs"
     return None
 
 
@@ -145,7 +145,7 @@ def _astray_problems(
             is_there[own] &= ~outages.touches(node, at_ns[own], at_ns[own])
         elif (at := first(outages.covers(node, at_ns[own]))) is not None:
             row = int(rows[own[at]])
-            yield f"{hops.words(row)}: {nodes.name(node)} is down at that time, and sends nothing"
+            yield f"{hops.words(row)}: {nodes.name(node)} is down at that time and cannot send"
     _, most_m = whereabouts.bounds_m(*ends, at_ns)
     near = near_m(np.arange(nodes.count), nodes, expected.air)[ends]
     if (at := first(is_there & (most_m <= near))) is not None:
