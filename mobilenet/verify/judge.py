@@ -279,7 +279,7 @@ def _why_not_promised(promises: dict[str, Any]) -> str:
     because = promises.get("no_rest_because") or "no reason is on record"
     if because.endswith(SAYS_NOTHING):
         whose = OWN_KINDS.get(because.removesuffix(SAYS_NOTHING), "this protocol")
-        return f"no violation, since {whose} need not be at rest by any time; a longer drain_s may decide it"
+        return f"no violation, since {whose} has no deadline for coming to rest; a longer drain_s may decide it"
     return f"not promised: {because}"
 
 

@@ -1081,7 +1081,7 @@ def refusal(run: Path, folder: Path, key: str, change: Callable[[Any], Any]) -> 
 def test_what_the_manifest_tells_readers_follows_from_the_scenario(
     name: str, key: str, runs: Runs, tmp_path: Path
 ) -> None:
-    assert "but by scenario.yaml it is" in refusal(runs[name], tmp_path, key, OTHER[key])
+    assert "but scenario.yaml gives" in refusal(runs[name], tmp_path, key, OTHER[key])
 
 
 @pytest.mark.parametrize("key", ["station_names", "host_names", "skipped_tracks"])

@@ -77,7 +77,7 @@ def test_a_manifest_that_promises_something_else(network: str, key: str, runs: R
     with pytest.raises(RunError, match=r"manifest\.json: damaged: ") as refusal:
         verify_run(copy.path)
     said = str(refusal.value)
-    assert f"damaged: {key} is " in said and "but by scenario.yaml it is" in said and len(said.splitlines()) == 1
+    assert f"damaged: {key} is " in said and "but scenario.yaml gives" in said and len(said.splitlines()) == 1
     result = CliRunner().invoke(app, ["verify", str(copy.path)])
     assert result.exit_code == 2 and len(result.output.splitlines()) == 1
 

@@ -80,7 +80,7 @@ def _note(host: _Host, event: str, station: str | None, session: int | None) -> 
         return _numbered(host, session, host.session + 1)
     elif event == "handoff_end":
         if station is None or station != host.begun_with:
-            return f"ends a handoff with {station} that it began with {host.begun_with}"
+            return f"ends with {station} a handoff that it began with {host.begun_with}"
         host.in_handoff, host.confirmed_with = False, station
     elif event == "leave":
         host.is_member, host.in_handoff = False, False
@@ -94,7 +94,7 @@ def _note(host: _Host, event: str, station: str | None, session: int | None) -> 
 
 def _numbered(host: _Host, session: int | None, expected: int | None) -> str | None:
     before, host.session = host.session, session or 0
-    return None if session == expected else f"has session {session}, expected {expected}; the one before is {before}"
+    return None if session == expected else f"has session {session}, expected {expected}; the previous one is {before}"
 
 
 def _allowed(host: _Host, conduct: Conduct, tells_cells: bool) -> Allowed:

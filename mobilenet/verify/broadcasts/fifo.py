@@ -75,7 +75,7 @@ class FifoJudge:
 def _overtaken(events: Columns, sent: list[int], host: str, sender: str, early: int, late: int, row: int) -> str:
     """`early` should have come before `late`; the delivery at `row` shows that it did not."""
     first, second = f"{sender}:{early}", f"{sender}:{late}"
-    done = f"{first} after {second}" if events["message"][row] == first else f"{second}, and had not delivered {first}"
+    done = f"{first} after {second}" if events["message"][row] == first else f"{second}, but had not delivered {first}"
     return (
         f"{second} overtook {first} at {host}:\n"
         f"  {first} was broadcast {_when(events, sent[early])}\n"

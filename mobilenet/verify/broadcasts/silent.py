@@ -136,7 +136,7 @@ def _untold_problem(events: Table) -> str | None:
             ended[node] = (
                 now_ns,
                 f"at {now_ns / SECOND:.6f} s: {node} ends a handoff with {station} and has no gap, although {by} gave"
-                f" it up at {given_up_ns / SECOND:.6f} s",
+                f" up on it at {given_up_ns / SECOND:.6f} s",
             )
         elif event in ("gap", "leave"):
             owed.pop(node, None)
@@ -194,7 +194,7 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
         if now_ns % every_ns:
             return f"{when}, but it checks only every {every_ns / SECOND:g} s"
         if since_ns < before.get((station, host), 0) - MARGIN_NS:
-            return f"{when}, as at {before[station, host] / SECOND:.6f} s, and has not heard it since"
+            return f"{when}, as it did at {before[station, host] / SECOND:.6f} s, and has not heard it since"
         spans = confirmed.get(host, [])
         is_with = any(
             with_ == station and begin < since_ns - MARGIN_NS and since_ns < end for begin, end, with_ in spans

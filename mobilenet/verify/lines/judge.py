@@ -66,7 +66,7 @@ def lines_problem(
     objects = [_object(word) for word in text.words]
     odd |= text.mapped([each is None for each in objects], nothing=True).astype(bool)
     if odd.any():
-        return _row_problem(lines, int(odd.argmax()), "a JSON object of a node of this run, in order")
+        return _row_problem(lines, int(odd.argmax()), "a JSON object from a node of this run, in order of time")
     if manifest["protocol"] != PROGRAM:
         return f"lines: {lines.rows} rows, but no node is a program" if lines.rows else None
     if ended_early(manifest) is not None:
@@ -77,7 +77,7 @@ def lines_problem(
     for row, line in enumerate(rows):
         what = id(line.object), ROLES[line.node[0]]
         if what not in known and not has_form(line.object, what[1], line.said):
-            expected = f"an {'action' if line.said else 'event'} of programs: docs/guide/programs.md"
+            expected = f"an {'action' if line.said else 'event'} from docs/guide/programs.md"
             return _row_problem(lines, row, expected)
         known.add(what)
     return (
@@ -108,8 +108,8 @@ def _answers_problem(lines: Table, done: np.ndarray) -> str | None:
     ended = np.array([True, *(said & done)])  # before each row, and before the end
     wrong = np.where(said, ended[:-1] | ~np.array([True, *same])[: len(said)], ~ended[:-1])
     if wrong.any():
-        return _row_problem(lines, int(wrong.argmax()), "answers to the event just before, up to `done`")
-    return None if ended[-1] else f"lines: the answer of {lines['node'][-1]} at the end has no `done`"
+        return _row_problem(lines, int(wrong.argmax()), "an answer to the preceding event, ending with `done`")
+    return None if ended[-1] else f"lines: the last answer, from {lines['node'][-1]}, has no `done`"
 
 
 def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | None:
@@ -126,8 +126,9 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
         if line.life != life or not since_ns <= line.at_ns <= until_ns or is_late:
             return (
                 f"lines: row {row}: {line.node} receives or writes a line at {line.at_ns / 1e9:.6f} s in life"
-                f" {line.life}, but by lines and events it has begun {life} and crashed at"
-                f" {', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5]) or 'no time'}"
+                f" {line.life}, but according to lines and events it has begun {life} and"
+                f" {'crashed at ' if crashed else 'never crashed'}"
+                f"{', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5])}"
             )
     needed = {name for name in nodes if name[0] != "h"} | set(recoveries)
     for name in sorted(needed):

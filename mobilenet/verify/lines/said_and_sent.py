@@ -60,7 +60,7 @@ def _text_bytes(message: Any) -> bytes:
 
 def _of_processes(found: Counter[tuple[str, str]], messages: dict[str, Any]) -> Iterator[str]:
     pairs = (
-        ("sent", messages["sent"] + messages["never_left"], "messages sent, or that never left"),
+        ("sent", messages["sent"] + messages["never_left"], "messages that were sent or never left"),
         ("receive told", messages["received"], "messages received"),
         ("bytes", messages["bytes"], "bytes"),
     )
@@ -79,25 +79,25 @@ def _of_hosts(
         sent, size, control = (sum(kind[name] for kind in kinds) for name in ("count", "bytes", "control_bytes"))
         said = found[side[0], "sent"]
         if sent > said:
-            yield f"lines: {side}s report {said} frames, but counters.json has {sent} of them"
+            yield f"lines: {side}s report {said} frames, but counters.json has {sent}"
         # a life of a node ends with what waits in its radio then
         more = radio["queue_drops"] + found[side[0], "start told"] * ((known.queue_frames if known else said) + 1)
         if sent < said - more:
             yield f"lines: {side}s report {said} frames, but counters.json has {sent}, and at most {more} were dropped"
         payload, text = found[side[0], "payload"], found[side[0], "bytes"]
         if sent == said and size - control != payload:
-            yield f"lines: {payload} bytes of payload of {side}s, but counters.json has {size - control}"
+            yield f"lines: {payload} bytes of payload from {side}s, but counters.json has {size - control}"
         around = known.air.carriers[0].around_bytes if known and known.air else None
         if sent == said and around is not None and size != text + sent * around:
             yield (
-                f"lines: {text} bytes in {sent} frames of {side}s, but counters.json has {size} with {around} around"
-                " each"
+                f"lines: {text} bytes in {sent} frames of {side}s, but counters.json has {size} with {around} bytes"
+                " of headers each"
             )
     told = found["h", "receive told"] + found["s", "receive told"]
     if not radio["addressed"]["received"] <= told <= radio["received"]:
         yield (
             f"lines: {told} frames are reported to nodes, but counters.json has {radio['received']} received,"
-            f" {radio['addressed']['received']} of them by their receivers"
+            f" {radio['addressed']['received']} of them by their addressees"
         )
     dropped = found["h", "dropped told"] + found["s", "dropped told"]
     if dropped > radio["queue_drops"]:

@@ -96,7 +96,7 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
     below = manifest["promises"]["below_crashes"]
     if below is not None and manifest["crashes"] >= below:
         verdicts["agreement"] = Verdict(
-            "unknown", f"{counted(manifest['crashes'], 'crash')}: nothing is promised from {below} on"
+            "unknown", f"{counted(manifest['crashes'], 'crash')}: nothing is promised for {below} or more"
         )
     lost = counters_problem(run.counters, events, manifest, plan)
     if plan is not None and lost is None:
@@ -136,14 +136,14 @@ def _own_clock_problem(events: Table, manifest: dict[str, Any]) -> str | None:
     }
     if manifest["quiescent"] and not all(due <= there for there in has.values()):
         return None
-    return "manifest: own_clock, but no delivery is missing at rest"
+    return "manifest: own_clock, although no delivery is missing at rest"
 
 
 def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
     """A run is looked at once per time unit, and ends when it is at rest; else at the end of its duration."""
     end_ns, last_ns = (round(manifest[name] * 1e9) for name in ("simulated_s", "duration_s"))
     if not manifest["quiescent"]:
-        return None if end_ns == last_ns else f"manifest: not at rest, but it ended at {end_ns / 1e9:g}"
+        return None if end_ns == last_ns else f"manifest: not at rest, but it ended at {end_ns / 1e9:g} t.u."
     messages = counters["messages"]
     if plan.broadcasting is None or messages["never_left"] or messages["receiver_down"]:
         return None
@@ -168,14 +168,14 @@ def _excused(verdict: Verdict, manifest: dict[str, Any], lost: int) -> Verdict:
     clock: it might still have come.
     """
     if verdict.answer == "violated" and lost > 0:
-        why = f"the network lost {counted(lost, 'message')}, so what would have come without losses is not known"
+        why = f"the network lost {counted(lost, 'message')}, so what would have arrived without losses is unknown"
         return Verdict("unknown", f"{verdict.explanation}; but {why}")
     clocked = manifest.get("own_clock")
     if verdict.answer != "violated" or not clocked:
         return verdict
     why = (
-        f"{clocked[0]}'s program acts by its own clock, so this cannot be judged in virtual time: what it would still"
-        " have sent is not known"
+        f"{clocked[0]}'s program acts by its own clock, so this cannot be judged in virtual time: what it would have"
+        " sent later is unknown"
     )
     return Verdict("unknown", f"{verdict.explanation}; but {why}")
 
@@ -252,14 +252,14 @@ def _drained(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) ->
         return Verdict("violated", f"{left[0]} at rest") if left else VALID
     within_s = manifest["promises"]["rest_within_s"]
     if within_s is None or manifest["simulated_s"] < within_s:
-        return Verdict("unknown", f"not at rest at its end: {named(left or told(manifest))}")
+        return Verdict("unknown", f"not at rest at the end: {named(left or told(manifest))}")
     return Verdict("violated", f"not at rest after {within_s:g}: {left[0] if left else 'messages were in transit'}")
 
 
 def _held_problems(held: dict[float, str], most: int) -> list[str]:
     """What correct processes hold for ever: as many messages everywhere, none that could be delivered."""
     found = [
-        f"{node} holds {counted(int(value), 'message')}, {most} of which wait for what no correct process has"
+        f"{node} holds {counted(int(value), 'message')}, {most} of which wait for messages that no correct process has"
         for value, node in held.items()
         if value > most
     ]
