@@ -201,6 +201,6 @@ def why_interpreted() -> str | None:
     if in_use() or os.environ.get("MOBILENET_COMPILED") == "0":
         return None
     if (PACKAGE.parent / "make.py").is_file():
-        what = "compiled modules were changed and are interpreted now" if is_outdated() else "nothing is compiled here"
+        what = "compiled modules were changed and are interpreted now" if is_outdated() else "nothing has been compiled"
         return f"{what}: python3 make.py setup"
     return "not compiled, so half as fast as it could be: install a C compiler, then mobilenet again"

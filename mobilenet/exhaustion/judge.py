@@ -83,7 +83,7 @@ def _broadcast(history: History, host: int, event: tuple[Any, ...]) -> History:
     if message.host != host or message in history.messages:
         raise Violation("creation", f"h{host} broadcasts {name(message)}, which is not a new message from this host")
     if not history.hosts[host].member:
-        raise Violation("membership", f"h{host} broadcasts {name(message)} and is not a member")
+        raise Violation("membership", f"h{host} broadcasts {name(message)}, but is not a member")
     bit = 1 << len(history.messages)
     hosts = [s._replace(entitled=s.entitled | bit) if s.member else s for s in history.hosts]
     hosts[host] = hosts[host]._replace(past=hosts[host].past | bit)
@@ -97,7 +97,7 @@ def _deliver(history: History, host: int, event: tuple[Any, ...]) -> History:
     place = history.messages.index(message)
     bit, past = 1 << place, history.pasts[place]
     if not standing.member:
-        raise Violation("membership", f"h{host} delivers {name(message)} and is not a member")
+        raise Violation("membership", f"h{host} delivers {name(message)}, but is not a member")
     if standing.delivered & bit:
         raise Violation("duplication", f"h{host} delivers {name(message)} a second time")
     if missing := past & standing.entitled & ~standing.delivered:
@@ -118,7 +118,7 @@ def _joined(history: History, host: int, event: tuple[Any, ...]) -> History:
 
 def _left(history: History, host: int, event: tuple[Any, ...]) -> History:
     if not history.hosts[host].member:
-        raise Violation("membership", f"h{host} leaves and is not a member")
+        raise Violation("membership", f"h{host} leaves, but is not a member")
     return _changed(history, host, history.hosts[host]._replace(member=False, entitled=0))
 
 

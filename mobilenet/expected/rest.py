@@ -114,7 +114,7 @@ def _suspicions(scenario: Scenario) -> Iterator[str]:
         if answer_s(scenario) > round_s:
             yield (
                 f"the answer to a test takes {answer_s(scenario):.3g} s over these wires, and stations are tested again"
-                f" after {round_s:.3g} s, so they suspect each other in each round, and broadcasts start again"
+                f" after {round_s:.3g} s, so they suspect each other in every round, and broadcasts start again"
             )
 
 

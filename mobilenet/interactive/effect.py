@@ -32,7 +32,7 @@ CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # at the others of its
 CONFIDENCE = 0.95
 
 WORDS = {  # of what is done to a host or a station
-    "crash": "crash of", "recover": "recovery of", "join": "joining of", "leave": "leaving of",
+    "crash": "crash of", "recover": "recovery of", "join": "join of", "leave": "departure of",
     "broadcast": "broadcast by", "radio_off": "radio switched off at", "radio_on": "radio switched on at",
 }  # fmt: skip
 
@@ -51,9 +51,10 @@ def said(one: AnyIntervention) -> str:
         case Loss():
             what = f"random loss of {one.loss:g}"
         case Interval():
-            what = f"interval of {one.interval_s:g} s"
+            what = f"broadcast interval of {one.interval_s:g} s"
         case Cut() | Mend():
-            what = f"{one.do} of {'–'.join(one.link)}{', which loses,' if isinstance(one, Cut) and one.loses else ''}"
+            kind = "repair" if isinstance(one, Mend) else "lossy cut" if one.loses else "cut"
+            what = f"{kind} of {'–'.join(one.link)}"
     return f"{what} at {one.at_s:.6g} s"
 
 
@@ -141,15 +142,13 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
         some = f" ({finding['pairs']} worlds)" if finding["pairs"] < worlds else ""
         if low > 0 or high < 0:
             size = _amount(abs(finding["difference"]), half, unit)
-            sentences.append(
-                f"{name[0].upper()}{name[1:]} is {'higher' if low > 0 else 'lower'} by {size} with it{some}."
-            )
+            sentences.append(f"{name[0].upper()}{name[1:]} {'rises' if low > 0 else 'falls'} by {size}{some}.")
         else:
             alike.append(f"{name}, {_amount(finding['difference'], half, unit, '+')}{some}")
     if alike:
         sentences.append(f"No measurable difference in {'; in '.join(alike)}.")
     return (
-        f"Effect of the {said(one)} in the {after_s:.3g} s after it, from {worlds} worlds with and without it"
+        f"Effect of the {said(one)} on the following {after_s:.3g} s, from {worlds} worlds with and without it"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
     )
 

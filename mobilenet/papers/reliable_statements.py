@@ -34,9 +34,9 @@ FREE, T0, T1, SOURCE, RANDOM = (
 )
 OTHERS = {at: tuple(f"crash of {who} at {at[-2:]}" for who in ("p1", "p(n-1)")) for at in (T0, T1)}
 BEFORE = "p(n/2) suspected before"
-ALONE = "p(n/2) suspected by p0 alone, wrongly"
-ALL_MISTAKEN = "p(n/2) suspected by all, wrongly"
-EVERYBODY = "p0 suspects everybody, wrongly"
+ALONE = "p(n/2) wrongly suspected only by p0"
+ALL_MISTAKEN = "p(n/2) wrongly suspected by all"
+EVERYBODY = "p0 wrongly suspects all others"
 NOTICED = "crash of the source, without a broadcast"
 V, A, D = "VCube-RB", "All-RB", "DPath-RB"
 SEND = 0.1  # of the scenario
@@ -109,7 +109,7 @@ def judged(check: Check, runs: Runs, spoken: list[int], wanted: list[int]) -> tu
     if unchecked:
         parts.append(f"not checked for n = {', '.join(unchecked)}")
     verdict = ("hold in part" if holding else "fail") if failing else "hold" if holding else "not checked"
-    return verdict, "; ".join(parts) or "not checked: speaks of no size"
+    return verdict, "; ".join(parts) or "not checked: names no size"
 
 
 def _wrong(left: float, sign: str, right: float) -> str:

@@ -45,8 +45,8 @@ def _is_shown(value: Any) -> bool:
     return type(value) in (bool, int) or type(value) is float and math.isfinite(value)
 
 
-WHOLE = Kind(_is_whole, "a whole number from 0")
-WHOLE_OR_NULL = Kind(lambda value: value is None or _is_whole(value), "a whole number from 0, or null")
+WHOLE = Kind(_is_whole, "a whole number ≥ 0")
+WHOLE_OR_NULL = Kind(lambda value: value is None or _is_whole(value), "a whole number ≥ 0, or null")
 FRAME_BYTES = Kind(
     lambda value: _is_whole(value) and value <= MOST_FRAME_BYTES, f"a whole number from 0 to {MOST_FRAME_BYTES}"
 )
@@ -119,7 +119,7 @@ def require(action: Mapping[str, Any], role: Role) -> None:
     if known is None or role not in known.roles:
         names = ", ".join(each for each, one in ACTIONS.items() if role in one.roles)
         whose = "" if known is None else f" of a {known.roles[0]}, not of a {role}"
-        what = f"an action{whose}" if known is not None else "no action"
+        what = f"an action{whose}" if known is not None else "not an action"
         raise ValueError(f"{name!r} is {what}; expected one of {names}, done")
     if not action.keys() <= known.keys:
         stranger = next(key for key in action if key not in known.keys)

@@ -173,7 +173,7 @@ class Party:
         found = says(action, self._cast.kinds)
         if found.size_bytes > MOST_FRAME_BYTES:
             raise ValueError(
-                f"its message and payload_bytes add up to {found.size_bytes} bytes, and a frame carries at most"
+                f"its message and payload_bytes add up to {found.size_bytes} bytes, but a frame carries at most"
                 f" {MOST_FRAME_BYTES}; expected a smaller message, or `bytes` with its size"
             )
         return found

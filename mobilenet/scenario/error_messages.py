@@ -86,7 +86,7 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
     elif kind == "extra_forbidden":
         what = f"unknown key, {_known(str(location[-1]), sorted(_fields(model, location[:-1])), 'known here')}"
     elif kind == "missing":
-        what = "missing, the list is too short" if isinstance(location[-1], int) else "missing, and it has no default"
+        what = "missing: the list is too short" if isinstance(location[-1], int) else "missing, and it has no default"
     elif kind == "union_tag_not_found":
         key = context["discriminator"].strip("'")
         path.append(key)

@@ -118,7 +118,10 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         if scenario.workload.arrivals != "none":
             yield "workload.arrivals", "with datagrams, the programs decide when they broadcast; expected none"
         if hosts is not None and hosts > MOST_HOSTS:
-            yield "hosts.count", f"{hosts} with datagrams, expected at most {MOST_HOSTS}: an octet of an address each"
+            yield (
+                "hosts.count",
+                f"{hosts} with datagrams, expected at most {MOST_HOSTS}(one octet of an address)",
+            )
     if hosts is not None:
         yield from _strangers(scenario, hosts)
         yield from _too_big(scenario, hosts + len(added(scenario.interventions)), sites)
@@ -238,8 +241,8 @@ def _too_big(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> It
             "limits.max_events",
             (
                 f"about {events:.1e} events expected from {counted(hosts, 'host')}, {counted(len(sites), 'station')}"
-                f" and {scenario.duration_s:g} s, more than {scenario.limits.max_events:.1e}; raise this limit if they"
-                " are meant"
+                f" and {scenario.duration_s:g} s, more than {scenario.limits.max_events:.1e}; raise this limit if"
+                " this number is intended"
             ),
         )
 

@@ -63,7 +63,7 @@ class OwnProtocol(Parameters):
         alias="class",
         max_length=200,
         json_schema_extra={"pattern": f"^({CLASS_OR_OFFER})$"},
-        description="a class in a file next to the scenario, as in gossip.py:Gossip, or an installed package's",
+        description="a class in a file next to the scenario, as in gossip.py:Gossip, or the name of an installed one",
     )
     settings: dict[str, Any] = Field(default={}, description="values of the protocol's Settings")
     promises: Promise | None = Field(

@@ -67,7 +67,7 @@ def _offered(key: str, reference: str) -> Any:
         there = ", ".join(sorted(offers.names)) or "none"
         raise ScenarioError(
             f"{key}: no installed package offers {reference!r} in {GROUP} (there are: {there}); "
-            "a class in a file is named like gossip.py:Gossip"
+            "a class in a file is given as in gossip.py:Gossip"
         )
     with _explained(reference):
         return offers[reference].load()

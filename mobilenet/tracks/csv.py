@@ -80,7 +80,7 @@ def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int,
         rows.number(line, time, "t", fields[time])
     for column in (a, b):
         rows.number(line, column, rows.titles[column], fields[column])
-    raise AssertionError("one of them was not a number")
+    raise AssertionError("one of these was not a number")
 
 
 def says_lonlat(head: str) -> bool:

@@ -50,8 +50,8 @@ def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -
     assert delay["pairs"] == itself["pairs"] == 6
     assert 0 < delay["low"] < delay["high"] < itself["low"]  # who is down waits longest
     assert job.text.startswith(
-        "Effect of the crash of h3 at 8 s in the 20 s after it, from 6 worlds with and without it (95 % intervals):"
-        " The mean delivery delay is "
+        "Effect of the crash of h3 at 8 s on the following 20 s, from 6 worlds with and without it (95 % intervals):"
+        " The mean delivery delay "
     )
     study = Path(job.result["directory"])
     one = desk.session.branch.interventions[0]
@@ -134,8 +134,8 @@ def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> No
         {"metric": CELL[0], "pairs": 27, "difference": 0.1, "low": -0.1, "high": 0.3},
     ]
     assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, found) == (
-        "Effect of the crash of h0 at 4 s in the 20 s after it, from 30 worlds with and without it (95 % intervals):"
-        " The mean delivery delay is higher by 0.410 s ± 0.050 s with it. Too few runs have a value for the mean delay"
+        "Effect of the crash of h0 at 4 s on the following 20 s, from 30 worlds with and without it (95 % intervals):"
+        " The mean delivery delay rises by 0.410 s ± 0.050 s. Too few runs have a value for the mean delay"
         " at h0 itself. No measurable difference in the number of deliveries, -2.0 ± 3.0; in the mean delay at the"
         " other hosts of h0's cell, +0.10 s ± 0.20 s (27 worlds)."
     )
@@ -193,8 +193,8 @@ def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> No
 
 def test_numbers_have_the_digits_of_their_half_width() -> None:
     found = [{"metric": "deliveries", "pairs": 9, "difference": 3110.4, "low": 2950.0, "high": 3270.8}]
-    assert "The number of deliveries is higher by 3,110 ± 160 with it." in effect_in_words(
+    assert "The number of deliveries rises by 3,110 ± 160." in effect_in_words(
         Loss(at_s=4, do="loss", loss=0.5), 20, found
     )
     found[0] |= {"difference": -53.2, "low": -72.0, "high": -34.4}
-    assert "is lower by 53 ± 19 with it." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, found)
+    assert "falls by 53 ± 19." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, found)

@@ -41,7 +41,7 @@ BAD = {
     ),
     "too big without bytes": (
         """print('{"do":"broadcast","payload_bytes":60000,"message":"%s"}' % ('x' * 5506))""",
-        "its message and payload_bytes add up to 65508 bytes, and a frame carries at most 65507; expected",
+        "its message and payload_bytes add up to 65508 bytes, but a frame carries at most 65507; expected",
     ),
     "half a sign": (
         """print('{"do":"timer","name":"\\\\ud800","after_ns":1}')""",

@@ -190,7 +190,7 @@ def test_a_small_reproduction_from_runs_to_figures(tmp_path: Path, monkeypatch: 
     again = mobile.reproduce(tmp_path / "out", local_master(2), lambda *counts: None, lambda text: None)
     assert once == again and tables == {path.name: path.read_bytes() for path in (tmp_path / "out").glob("mobile*")}
     text = (tmp_path / "out" / "mobile.md").read_text()
-    for heading in ("What does not come out", "Other definitions", "length of the run", "Verdicts"):
+    for heading in ("What is not reproduced", "Alternative definitions", "length of the run", "Verdicts"):
         assert heading in text
     verdicts = pd.read_csv(tmp_path / "out" / "mobile_verdicts.csv")
     assert verdicts.violated.sum() == 0 and (verdicts.runs == 2).all()

@@ -183,7 +183,7 @@ def delay_distribution(axes: Any, record: Record) -> str:
     axes.set(xlabel=f"delay from broadcast to delivery ({record.unit})", ylabel="share of deliveries", ylim=(0, 1.02))
     legend_below(axes, 3)
     whose = (
-        "deliveries at others than the source, of the whole run"
+        "deliveries at processes other than the source, in the whole run"
         if record.of_processes
         else f"deliveries of messages broadcast {record.window}, whenever they arrived"
     )
@@ -227,7 +227,7 @@ def in_the_air(axes: Any, record: Record) -> str:
     other.spines["right"].set_visible(True)
     legend_below(axes, 2, handles=[*axes.get_legend_handles_labels()[0], *other.get_lines()])
     return (
-        "From the network's totals, which are sampled each second. A reception is a frame at one receiver"
+        "From the network's totals, which are sampled every second. A reception is a frame at one receiver"
         f" {where_heard(record.is_sinr)}.{shaded}"
     )
 

@@ -28,7 +28,7 @@ from .page import bullets, code, folded, framed, paragraph, pictures, radio, tab
 
 ASKED = {
     "causal": "Did every member get every message it was owed, exactly once and in causal order?",
-    "fifo": "Was nothing invented or delivered twice, and everything delivered in the order of each sender?",
+    "fifo": "Was nothing invented or delivered twice, and was everything delivered in the order of each sender?",
     "best_effort": "Was nothing invented, delivered twice, or delivered to a host that is not a member?",
     None: "Is every frame accounted for?",
 }
@@ -122,7 +122,7 @@ def _answer(run: Run) -> str:
         return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
     happened = run.events.event.value_counts()
     counts = (
-        f"Judged, all of the whole run: {counted(int(happened.get('deliver', 0)), 'delivery')} of"
+        f"Judged over the whole run: {counted(int(happened.get('deliver', 0)), 'delivery')} of"
         f" {counted(int(happened.get('broadcast', 0)), 'broadcast')}."
     )
     if unknown:

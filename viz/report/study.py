@@ -182,7 +182,7 @@ def _answer(tables: StudyTables, effects: list[Effect], verdicts: Counter[str], 
         + "."
     )
     judged += "".join(f" {line[:1].upper()}{line[1:]}." for line in doubts(tables.summary, tables.levels))
-    judged += f" Failed, and not in the numbers: {counted(failed, 'run')}." if failed else ""
+    judged += f" Failed, and left out of the numbers: {counted(failed, 'run')}." if failed else ""
     if effects and (comparison is None or not comparison["findings"]):
         return (
             paragraph("<b>Which setting matters most?</b>")
