@@ -4,7 +4,8 @@ The node runs unmodified. Each event becomes one of Maelstrom's messages; then t
 answered, its messages to other nodes are sent, and values that `read` shows for the first time are delivered. Emulated
 time stands still meanwhile, so anything that a node does on its own clock, such as repeating a message, happens only
 with the next event. If a delivery is missing when the run is over, the adapter listens to the node: if the node writes
-without being asked, it acts on its own clock, and the adapter reports that. settings: {topology: all | line, workload: broadcast | g-set | pn-counter}.
+without being asked, it acts on its own clock, and the adapter reports that. settings: {topology: all | line, workload:
+broadcast | g-set | pn-counter}.
 
 In a pn-counter each message adds a power of BASE, or subtracts it: every other message of a process. The digits of the
 value that `read` shows are thus the messages that the node has counted, and how often.
