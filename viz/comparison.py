@@ -58,12 +58,12 @@ def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, wa
     tables = study_tables(study)
     if tables.comparison is None:
         raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` makes it")
-    with composed(tables, wanted, look._replace(captions=captions)) as figure:
+    with compose_figure(tables, wanted, look._replace(captions=captions)) as figure:
         save(figure, target)
 
 
 @contextmanager
-def composed(tables: StudyTables, wanted: Sequence[str], look: Look) -> Iterator[Any]:
+def compose_figure(tables: StudyTables, wanted: Sequence[str], look: Look) -> Iterator[Any]:
     """The figure of a study with a comparison."""
     metrics = list(dict.fromkeys(finding["metric"] for finding in (tables.comparison or {})["findings"]))
     metrics = [metric for metric in metrics if metric in wanted or not wanted]

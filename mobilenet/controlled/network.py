@@ -57,7 +57,9 @@ class Packet(NamedTuple):
     message: Any
 
 
-def chosen(packets: Iterable[Packet], kind: str | None, sender: str | None, receiver: str | None) -> list[Packet]:
+def matching_packets(
+    packets: Iterable[Packet], kind: str | None, sender: str | None, receiver: str | None
+) -> list[Packet]:
     """Those of this class of messages, from and to these nodes; None: any."""
     return [
         packet
@@ -169,7 +171,7 @@ class Network:
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
         """Those in the air, oldest first; `kind`: the name of the message's class."""
-        return chosen(self.air, kind, sender, receiver)
+        return matching_packets(self.air, kind, sender, receiver)
 
     def packet(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> Packet:
         """The oldest of them."""

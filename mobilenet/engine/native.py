@@ -133,7 +133,7 @@ def _digest(read: Callable[[Path], bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _unpacked(archive: Path) -> Path:
+def _unpack(archive: Path) -> Path:
     """Where the compiled modules are that travelled in an archive with the package, as to Spark's executors: next to
     it, since no library can be loaded from within. Others than those of this Python and machine stay where they are.
     """
@@ -158,11 +158,11 @@ def _unpacked(archive: Path) -> Path:
     return target
 
 
-def _found() -> Path | None:
+def _find_compiled() -> Path | None:
     """The compiled modules, if there are any of this source."""
     try:
         if PACKAGE.parent.is_file():
-            place = _unpacked(PACKAGE.parent)
+            place = _unpack(PACKAGE.parent)
             return place if place.is_dir() else None
         if not PLACE.is_dir():
             return None
@@ -174,7 +174,7 @@ def _found() -> Path | None:
 
 def use() -> None:
     """From now on MODULES are imported compiled, if they are; called before any of them is."""
-    if os.environ.get("MOBILENET_COMPILED") != "0" and (found := _found()) is not None:
+    if os.environ.get("MOBILENET_COMPILED") != "0" and (found := _find_compiled()) is not None:
         finder = Finder(found)
         sys.meta_path.insert(0, finder)
         try:

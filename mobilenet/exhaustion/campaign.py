@@ -93,11 +93,11 @@ def bounds(case: Case) -> str:
     begin = "all are members and have delivered one message from each" if case.joined else "all have asked to join"
     return (
         f"{' and '.join(count)}, {', '.join(may) or 'nothing happens to them'}; initially, {begin}; any number of "
-        f"losses, copies and late frames, timers in any order, any number of times; {_counted(case)}"
+        f"losses, copies and late frames, timers in any order, any number of times; {_counted_frames(case)}"
     )
 
 
-def _counted(case: Case) -> str:
+def _counted_frames(case: Case) -> str:
     if not case.counted:
         return "no frame is counted"
     return f"each {' or '.join(case.counted)} takes effect once, and late copies {case.repeats} more times in total"

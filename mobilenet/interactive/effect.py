@@ -66,10 +66,10 @@ def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[st
     """
     runs = pd.read_parquet(study / "tables" / "runs.parquet", columns=["run", "configuration", "replication"])
     measured = [outcome(read_coded(study / "runs" / run, "events"), one, end_s) for run in runs["run"]]
-    return compared(pd.concat([runs, pd.DataFrame(measured, index=runs.index)], axis=1))
+    return compare_worlds(pd.concat([runs, pd.DataFrame(measured, index=runs.index)], axis=1))
 
 
-def compared(runs: pd.DataFrame) -> list[dict[str, Any]]:
+def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
     """World by world, with an interval. `runs`: `replication`, `configuration` (1: with it) and a column a metric,
     which a run need not have; worlds in which one of the two has none are left out.
     """
@@ -93,7 +93,7 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     """
     host = one.host if isinstance(one, OfHost | Drag) else None
     at_ns = ns(one.at_s)
-    cells = dict(served(events, at_ns))
+    cells = dict(station_changes(events, at_ns))
     station = one.station if isinstance(one, OfStation) else cells.get(host or "")
     others = [name for name, of in cells.items() if of == station and name != host] if station else []
     deliveries = Deliveries(events)
@@ -111,7 +111,7 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     return found
 
 
-def served(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
+def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
     """Whose session was last with which station before that time, in order of time; None: it has left."""
     event = events.coded("event")
     rows = event.rows("join", "handoff_end", "leave")

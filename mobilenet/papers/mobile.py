@@ -29,10 +29,10 @@ from mobilenet.papers.mobile_tables import (
     Runs,
     definition_rows,
     directories,
+    interval_in_words,
     length_rows,
     over_time,
     rows_of,
-    shown,
     values_of,
     verdict_rows,
 )
@@ -57,7 +57,7 @@ class Line:
     printed: str
     ours: str
     verdict: str
-    known: str  # how well: half of the interval over the mean, and why it is wide where it is
+    precision: str  # how well: half of the interval over the mean, and why it is wide where it is
     engineering: str  # the same with the engineering defaults, where that was asked for
     place: str
     remark: str = ""  # what was tried, where it does not come out
@@ -130,9 +130,11 @@ def line(
     """
     found = t_interval(values)
     verdict = meant if isinstance(meant, str) else held_against(found.mean, *meant)
-    other = "" if beside is None or not len(beside) else shown(t_interval(beside))
+    other = "" if beside is None or not len(beside) else interval_in_words(t_interval(beside))
     remark = "" if verdict == "fits" else remark
-    return Line(experiment, quantity, printed, shown(found), verdict, known(found, values), other, place, remark)
+    return Line(
+        experiment, quantity, printed, interval_in_words(found), verdict, precision(found, values), other, place, remark
+    )
 
 
 def held_against(mean: float, low: float, high: float) -> str:
@@ -142,7 +144,7 @@ def held_against(mean: float, low: float, high: float) -> str:
     return f"{mean / printed:.2g} times" if 0 < printed < float("inf") else "above" if mean > high else "below"
 
 
-def known(i: Interval, values: Values) -> str:
+def precision(i: Interval, values: Values) -> str:
     """How well the mean is known; where not to KNOWN_TO, what the runs were like."""
     if i.mean == 0:
         return f"n = {i.n}"
@@ -164,8 +166,10 @@ def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
         verdict = held_against(float(ratio.split()[0]), low, high)
         known_how = "geometric mean over pairs"
         yield Line(over, f"{metric}, ratio", printed, ratio, verdict, known_how, beside, place)
-    walking, standing = paired(runs["dynamic"], runs["static_25"], "delivery_delay_mean_s")
-    beside_each_other = paired(others["dynamic"], others["static_25"], "delivery_delay_mean_s") if others else None
+    walking, standing = paired_values(runs["dynamic"], runs["static_25"], "delivery_delay_mean_s")
+    beside_each_other = (
+        paired_values(others["dynamic"], others["static_25"], "delivery_delay_mean_s") if others else None
+    )
     yield line(
         "walking compared with standing, 25 messages a second",
         "delivery_delay_mean_s, difference",
@@ -177,7 +181,7 @@ def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
     )
 
 
-def paired(rows: Rows, baseline: Rows, metric: str) -> tuple[Values, Values]:
+def paired_values(rows: Rows, baseline: Rows, metric: str) -> tuple[Values, Values]:
     """The pairs of the replications that both have."""
     one, other = (
         {row["replication"]: float(row[metric]) for row in table if row[metric]} for table in (rows, baseline)
@@ -187,7 +191,7 @@ def paired(rows: Rows, baseline: Rows, metric: str) -> tuple[Values, Values]:
 
 
 def ratio_of(rows: Rows, baseline: Rows, metric: str) -> str:
-    found = compare_pairs(*paired(rows, baseline, metric))
+    found = compare_pairs(*paired_values(rows, baseline, metric))
     return f"{found.ratio:.3g} times ({found.ratio_low:.3g} to {found.ratio_high:.3g})"
 
 
@@ -223,7 +227,7 @@ def recovery_lines(out: Path, runs: Runs) -> Iterator[Line]:
             WORDS["faults"],
             f"SBuffer of s3 around an outage of {outage_s:g} s",
             printed,
-            f"{shown(first)} before, {shown(then)} before the next",
+            f"{interval_in_words(first)} before, {interval_in_words(then)} before the next",
             verdict + (", unlike in the paper" if recovers == (outage_s in NOT_RECOVERED) else ""),
             f"n = {then.n}",
             "",

@@ -107,7 +107,7 @@ ACTIONS: Mapping[str, Action] = {
 }
 
 
-def _shown(value: Any) -> str:
+def _as_json(value: Any) -> str:
     """As the program wrote it: null, and not None."""
     return repr(value[:60]) if type(value) is str else json.dumps(value)[:60]
 
@@ -129,11 +129,11 @@ def require(action: Mapping[str, Any], role: Role) -> None:
         if key not in action:
             raise ValueError(f"{name} needs the key {key!r}: {kind.words}")
         if not kind.fits(action[key]):
-            raise ValueError(f"{key} is {_shown(action[key])}, expected {kind.words}")
+            raise ValueError(f"{key} is {_as_json(action[key])}, expected {kind.words}")
     if len(action) > len(known.needs) + 1:
         for key, kind in known.may.items():
             if key in action and not kind.fits(action[key]):
-                raise ValueError(f"{key} is {_shown(action[key])}, expected {kind.words}")
+                raise ValueError(f"{key} is {_as_json(action[key])}, expected {kind.words}")
     if name == "timer" and ("after_ns" in action) == ("between_ns" in action):
         raise ValueError("a timer needs either after_ns or between_ns")
     if action.get("payload_bytes", 0) > action.get("bytes", MOST):

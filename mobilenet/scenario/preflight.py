@@ -36,7 +36,7 @@ from mobilenet.tracks.read import is_lonlat, read_tracks
 from mobilenet.tracks.sites import read_sites
 from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
-from mobilenet.world.interventions import added
+from mobilenet.world.interventions import added_hosts
 from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
@@ -124,7 +124,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
             )
     if hosts is not None:
         yield from _strangers(scenario, hosts)
-        yield from _too_big(scenario, hosts + len(added(scenario.interventions)), sites)
+        yield from _too_big(scenario, hosts + len(added_hosts(scenario.interventions)), sites)
         yield from _no_ground(scenario, hosts, sites)
 
 
@@ -207,13 +207,13 @@ def require_size(scenario: MobileKeys, hosts: int) -> None:
     for path, what in _strangers(scenario, hosts):
         raise ScenarioError(f"{path}: {what}")
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-    for path, what in _too_big(scenario, hosts + len(added(scenario.interventions)), sites):
+    for path, what in _too_big(scenario, hosts + len(added_hosts(scenario.interventions)), sites):
         raise ScenarioError(f"{path}: {what}")
 
 
 def estimated_events(scenario: MobileKeys) -> int:
     """How big the run is likely to be; imported tracks are read for it."""
-    hosts = len(check_world(scenario).trajectories) + len(added(scenario.interventions))
+    hosts = len(check_world(scenario).trajectories) + len(added_hosts(scenario.interventions))
     return round(
         _estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin))
     )
@@ -223,7 +223,7 @@ def drain_events(scenario: MobileKeys, drain_s: float) -> int:
     """The further events, in the worst case, if the run goes on for this time after its active part: stations
     send again all that was broadcast. There are never more than limits.max_events.
     """
-    hosts = len(check_world(scenario).trajectories) + len(added(scenario.interventions))
+    hosts = len(check_world(scenario).trajectories) + len(added_hosts(scenario.interventions))
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     frames_per_s, others_per_s = _per_s(scenario, hosts, len(sites))
     again_per_s = declaration_of(scenario.protocol).most_sent_again_per_s(

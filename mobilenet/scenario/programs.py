@@ -75,7 +75,7 @@ class Commands(Parameters):
 CommandsOfHosts = Annotated[Commands, BeforeValidator(_for_both, json_schema_input_type=CommandLine | Commands)]
 
 
-def shown(command: tuple[str, ...]) -> str:
+def command_in_words(command: tuple[str, ...]) -> str:
     """For people."""
     return " ".join(command)
 

@@ -149,7 +149,7 @@ def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
     return {"hosts": list(told.hosts), "stations": list(told.stations)}
 
 
-def promised(protocol: Any) -> str | None:
+def promise_of(protocol: Any) -> str | None:
     """What the verifier judges."""
     if isinstance(protocol, Datagrams):
         return protocol.promises
@@ -162,7 +162,7 @@ def delivers_to_all(protocol: Any) -> bool:
     """Whether every member is owed every message."""
     is_own = isinstance(protocol, (OwnProtocol, OwnProgram, Datagrams))
     told = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
-    return told if told is not None else promised(protocol) == "causal"
+    return told if told is not None else promise_of(protocol) == "causal"
 
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mobilenet.expected.by_kind import declared, derived, expected, lossy_cuts
+from mobilenet.expected.by_kind import declared_manifest, derive, expectations_of, lossy_cuts
 from mobilenet.expected.expectations import Expected, LossyCut, ProcessPlan
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
 from mobilenet.scenario.protocol_catalogue import DEFAULT
-from mobilenet.scenario.run_source import AdversarySchedule, command_of, recorded
+from mobilenet.scenario.run_source import AdversarySchedule, command_of, read_source
 
 WORD, QUOTED = r"[\w./:=@+-]+", r"('[^']*'|\"'\")+"
 SWARM = (  # of a seed of a swarm, as `again` of swarm/campaign.py writes it
@@ -42,9 +42,9 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
     that follow from the scenario.
     """
     try:
-        scenario = recorded(directory / "scenario.yaml")
-        promised = declared(scenario)
-        told, found = derived(scenario)
+        scenario = read_source(directory / "scenario.yaml")
+        promised = declared_manifest(scenario)
+        told, found = derive(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
     if strangers := sorted(set(manifest["promises"]) - set(promised["promises"]) - set(BOUNDS)):
@@ -170,7 +170,7 @@ def _is_of_swarm(command: str, scenario: Any) -> bool:
 def scenario_of(directory: Path) -> Any:
     """What a run was, of a directory whose manifest is not in doubt."""
     try:
-        return recorded(directory / "scenario.yaml")
+        return read_source(directory / "scenario.yaml")
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
 
@@ -183,7 +183,7 @@ def warnings_by(scenario: Any) -> list[str]:
 def expected_by(scenario: Any) -> Expected | ProcessPlan:
     """What is expected of its record."""
     try:
-        return expected(scenario)
+        return expectations_of(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
 

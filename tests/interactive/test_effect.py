@@ -10,7 +10,7 @@ import pytest
 
 import mobilenet
 from mobilenet.interactive.desk import Desk
-from mobilenet.interactive.effect import CELL, THERE, compared, differences, effect_in_words, outcome, said
+from mobilenet.interactive.effect import CELL, THERE, compare_worlds, differences, effect_in_words, outcome, said
 from mobilenet.interactive.jobs import Job, touched_later
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
@@ -180,14 +180,14 @@ def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> No
     rows = [(number, with_it) for number in range(4) for with_it in (0, 1)]
     runs = pd.DataFrame(rows, columns=["replication", "configuration"])
     runs["deliveries"] = 10.0 * runs["replication"]
-    found = compared(runs)
+    found = compare_worlds(runs)
     assert found[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}  # no host delivered anything
     assert found[1] == {"metric": "deliveries", "pairs": 4, "difference": 0.0, "low": 0.0, "high": 0.0}
     loss = Loss(at_s=4, do="loss", loss=0.5)
     assert "No measurable difference in the number of deliveries, +0 ± 0." in effect_in_words(loss, 20, found)
     runs["delivery_delay_mean_s"] = runs["replication"] + 0.5 * runs["configuration"]
     runs.loc[5, "delivery_delay_mean_s"] = None  # the third world with it
-    delay = compared(runs)[0]
+    delay = compare_worlds(runs)[0]
     assert (delay["pairs"], delay["difference"]) == (3, 0.5)
 
 

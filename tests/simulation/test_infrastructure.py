@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 from mobilenet.api import Run, judge_anew, manifest_of, run, simulate
 from mobilenet.cli.main import app
 from mobilenet.engine.kernel import Kernel
-from mobilenet.expected.by_kind import expected
+from mobilenet.expected.by_kind import expectations_of
 from mobilenet.network.wired.link import Link
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.broadcasts.screened import judged
+from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.declared import warnings_by
 from mobilenet.verify.record.conservation import conservation_problem
 from mobilenet.verify.record.switched import switched_problem
@@ -190,7 +190,7 @@ def gaps_of(seen: list[tuple[Any, ...]]) -> str | None:
         "time_ns": [round(time * 1e9) for time in times], "node": nodes, "event": kinds,
         "message": [None] * len(seen), "station": stations, "session": sessions, "detail": details,
     }  # fmt: skip
-    judge = judged(Table.of(events), 8.0, 2.0, None, frozenset({"gaps"}))
+    judge = judge_events(Table.of(events), 8.0, 2.0, None, frozenset({"gaps"}))
     return judge.violations.get("gaps")
 
 
@@ -205,7 +205,7 @@ def test_who_is_with_a_station_off_the_air_need_not_be_heard() -> None:
 
 
 def problem(columns: Columns, interventions: list[dict[str, Any]]) -> str | None:
-    return switched_problem(columns, expected(scenario(interventions)))
+    return switched_problem(columns, expectations_of(scenario(interventions)))
 
 
 def edited(done: Outcome, **values: Any) -> dict[str, list[Any]]:
@@ -258,11 +258,14 @@ def test_nothing_comes_from_a_station_off_the_air(event: str) -> None:
 def test_wires_lose_nothing_by_themselves() -> None:
     done = played(LOST)
     tables, counters = done.recording.tables(), done.recording.document()
-    assert conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(LOST))) is None
-    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(HELD)))
+    assert (
+        conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(LOST)))
+        is None
+    )
+    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(HELD)))
     assert found is not None and "no link was cut with `loses: true`" in found
     counters["wired"]["lost"] -= 1
-    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(LOST)))
+    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(LOST)))
     assert found is not None and "delivered, " in found
 
 

@@ -14,7 +14,7 @@ from mobilenet.viz.figures.mobile_paper import mobile_figures
 from mobilenet import api
 from mobilenet.papers import mobile, mobile_plan, mobile_tables
 from mobilenet.papers import mobile_series as series
-from mobilenet.papers.mobile import PRINTED, held_against, known, line, ratio_of
+from mobilenet.papers.mobile import PRINTED, held_against, line, precision, ratio_of
 from mobilenet.papers.mobile_plan import ENGINEERING, EXPERIMENTS, FIRST_SEED, PRESETS
 from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.studies.configurations import configurations, planned
@@ -109,8 +109,8 @@ def test_fits_or_by_how_much_not(mean: float, low: float, high: float, said: str
 
 def test_a_wide_interval_says_why() -> None:
     tight, wide = np.array([1.0, 1.01, 0.99, 1.0]), np.array([1.0, 2.0, 0.2, 0.8])
-    assert known(t_interval(tight), tight) == "± 1 %, n = 4"
-    assert known(t_interval(wide), wide) == "± 119 %, n = 4: runs differ, 0.2 to 2"
+    assert precision(t_interval(tight), tight) == "± 1 %, n = 4"
+    assert precision(t_interval(wide), wide) == "± 119 %, n = 4: runs differ, 0.2 to 2"
     assert line("e", "q", "5", tight, (0.5, 2), "V", "tried this").remark == ""
     assert line("e", "q", "5", tight, (5, 6), "V", "tried this").remark == "tried this"
 

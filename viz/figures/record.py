@@ -24,7 +24,7 @@ from mobilenet.propagation.walls import Building
 from mobilenet.rundir.kinds import MOBILE, PROCESSES, kind_of
 from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.run_source import recorded
+from mobilenet.scenario.run_source import read_source
 
 from ..style import FAULT
 from .frames import Frames
@@ -101,7 +101,7 @@ class Record:
 def buildings_of(directory: Path) -> list[Building]:
     """Those of a run's scenario, in centimetres; none where it has none, or where they cannot be read any more."""
     try:
-        scenario = recorded(directory / "scenario.yaml")
+        scenario = read_source(directory / "scenario.yaml")
         if not isinstance(scenario, Scenario) or scenario.wireless.obstacles is None:
             return []
         return read_buildings(scenario.folder / scenario.wireless.obstacles.file, scenario.origin)

@@ -59,7 +59,7 @@ def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Drawn]
     drawn = []
     for name, _, wanted, _ in FIGURES:
         if wanted(record):
-            with _drawn(record, name, look) as (figure, title, note):
+            with _drawing(record, name, look) as (figure, title, note):
                 drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
     return drawn
 
@@ -72,7 +72,7 @@ def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> A
         raise RunError(f"{directory}: has nothing to draw")
     if name is not None and name not in there:
         raise RunError(f"figure {name!r}: this run does not have it; expected one of {', '.join(there)}")
-    with _drawn(record, name or there[0], look) as (figure, _, _):
+    with _drawing(record, name or there[0], look) as (figure, _, _):
         return figure
 
 
@@ -86,7 +86,7 @@ def _record(directory: Path) -> Record:
 
 
 @contextmanager
-def _drawn(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, str]]:
+def _drawing(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, str]]:
     """The figure with this name, its title and its note."""
     title, draw = next((title, draw) for figure, title, _, draw in FIGURES if figure == name)
     if name == "pending" and not _is_causal(record.manifest):

@@ -24,7 +24,7 @@ from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Air
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
-from mobilenet.verify.air.outcomes import OUTCOMES, numbered
+from mobilenet.verify.air.outcomes import OUTCOMES, outcome_numbers
 
 MAC_ACK = "mac_ack"
 
@@ -67,7 +67,7 @@ def pairs_of(table: Table, nodes: Nodes, air: Air) -> Pairs:
         table.numbers("psdu_bytes"),
         table.coded("kind").among((MAC_ACK,)),
         table.coded("addressed").among((True,)),
-        numbered(table.coded("fate")),
+        outcome_numbers(table.coded("fate")),
         np.cumsum(begins) - 1,
         np.flatnonzero(begins),
         air.delay_ns,

@@ -16,7 +16,7 @@ import numpy as np
 from mobilenet.expected.expectations import Air
 from mobilenet.verify.air.messages import NO_NS, OUT_OF_RANGE, Hops
 from mobilenet.verify.air.nodes import Nodes, first
-from mobilenet.verify.air.outcomes import numbered
+from mobilenet.verify.air.outcomes import outcome_numbers
 from mobilenet.verify.air.pairs import Pairs
 
 
@@ -49,7 +49,7 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
 
 def _difference(pairs: Pairs, hops: Hops, rows: np.ndarray, pair: np.ndarray, air: Air) -> str | None:
     """The first row of messages that differs from its row of frames."""
-    outcome, kinds = numbered(hops.table.coded("fate"))[rows], hops.table.coded("kind")
+    outcome, kinds = outcome_numbers(hops.table.coded("fate"))[rows], hops.table.coded("kind")
     of_frames = pairs.table.coded("kind")
     kind = kinds.mapped([of_frames.code(name) for name in kinds.words], -1)[rows]
     around = pairs.size_bytes[pair] - hops.size_bytes[rows]

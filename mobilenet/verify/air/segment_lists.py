@@ -70,9 +70,9 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
 
 
 def _first_wrong(runs: list[Run], sampled: list[int], is_whole: bool, in_order: bool) -> str | None:
-    due, found = ([*_joined(runs)], [*_joined((size, 1, 1) for size in sampled)])
+    due, found = ([*_merge_runs(runs)], [*_merge_runs((size, 1, 1) for size in sampled)])
     if not in_order or not is_whole:
-        due, found = ([*_joined(sorted(each))] for each in (due, found))
+        due, found = ([*_merge_runs(sorted(each))] for each in (due, found))
     if not is_whole:
         counts = {size: count for size, count, _ in found}
         short = next((one for one in due if counts.get(one[0], 0) < one[1]), None)
@@ -83,7 +83,7 @@ def _first_wrong(runs: list[Run], sampled: list[int], is_whole: bool, in_order: 
     return None
 
 
-def _joined(runs: Iterable[Run]) -> Iterator[Run]:
+def _merge_runs(runs: Iterable[Run]) -> Iterator[Run]:
     """Those of one number that follow each other as one."""
     for size, group in groupby(runs, lambda run: run[0]):
         each = list(group)

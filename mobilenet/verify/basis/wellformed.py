@@ -122,7 +122,7 @@ def _end_problem(manifest: dict[str, Any]) -> str | None:
 def events_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
     table = Table.of(events)
     if not are_well_formed(table, (manifest["simulated_s"] + MARGIN_S) * 1e9, RULES):
-        problem = examined(table, manifest)
+        problem = examine_events(table, manifest)
         if problem is not None:
             return problem
     problem = _fields_problem(table)
@@ -146,7 +146,7 @@ def _fields_problem(events: Table) -> str | None:
     return None
 
 
-def examined(events: Columns, manifest: dict[str, Any]) -> str | None:
+def examine_events(events: Columns, manifest: dict[str, Any]) -> str | None:
     """Event by event: the first one that cannot be."""
     times = events["time_ns"]
     if any(time is None for time in times):

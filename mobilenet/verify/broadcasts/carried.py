@@ -56,7 +56,7 @@ class Knowledge:
         return source == node or self._of.get(node, {}).get(source, 0) >= self._place.get(message, 0)
 
 
-def uncarried(run: Evidence) -> str | None:
+def uncarried_problem(run: Evidence) -> str | None:
     """Return a sentence on the first delivery that nothing can have carried. Only of programs: they may talk to each
     other in ways that the emulator does not see.
     """

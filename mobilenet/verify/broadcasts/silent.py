@@ -57,7 +57,7 @@ def silent_problem(
     if (stranger := _stranger_problem(table, expired)) is not None:
         return stranger
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
-    confirmed = _confirmed(table)
+    confirmed = _confirmed_spans(table)
     for row, station, text in zip(
         expired.tolist(), table.picked("node", expired), table.picked("detail", expired), strict=True
     ):
@@ -159,7 +159,7 @@ def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
         detail = json.loads(text)
         since_ns = now_ns - round(detail["silent_s"] * SECOND)
-        served = _served(history.get(detail["host"], []), since_ns)
+        served = _serving_stations(history.get(detail["host"], []), since_ns)
         if served is not None and station not in served:
             return (
                 f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up on {detail['host']}, last heard at"
@@ -168,7 +168,7 @@ def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
     return None
 
 
-def _served(history: list[tuple[int, str, str | None]], since_ns: int) -> set[str] | None:
+def _serving_stations(history: list[tuple[int, str, str | None]], since_ns: int) -> set[str] | None:
     """The stations that can have heard a host then as one of theirs; None: any, as sessions of hosts that have not
     joined yet are not in the record.
     """
@@ -184,7 +184,7 @@ def _served(history: list[tuple[int, str, str | None]], since_ns: int) -> set[st
 
 def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: int) -> str | None:
     """The first that is not at a look, or not at the first one after T."""
-    confirmed, before = _confirmed(events), dict[tuple[str, str], int]()
+    confirmed, before = _confirmed_spans(events), dict[tuple[str, str], int]()
     columns = (events.picked(name, expired) for name in ("node", "detail", "time_ns"))
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
         detail = json.loads(text)
@@ -228,7 +228,7 @@ def _broadcasts(events: Table) -> dict[str, list[tuple[str, int]]]:
     return found
 
 
-def _confirmed(events: Table) -> dict[str, list[tuple[int, int, str]]]:
+def _confirmed_spans(events: Table) -> dict[str, list[tuple[int, int, str]]]:
     """Host -> from when to when it was surely with which station."""
     rows = events.coded("event").rows(*CONFIRMS, *ENDS)
     found: dict[str, list[tuple[int, int, str]]] = {}

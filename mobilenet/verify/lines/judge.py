@@ -156,17 +156,17 @@ def _stranger_problem(rows: list[Line], names: set[str]) -> str | None:
 
 
 def _events_problem(rows: list[Line], events: Table) -> str | None:
-    told = Counter(_told(rows))
+    told = Counter(_events_in_lines(rows))
     chosen = events.coded("event").rows(*SAYS.values(), *TOLD, "broadcast", "refused")
     names = ("time_ns", "node", "event", "message", "station", "session", "detail")
-    noted = Counter(_noted(zip(*(events.picked(name, chosen) for name in names), strict=True)))
+    noted = Counter(_events_on_record(zip(*(events.picked(name, chosen) for name in names), strict=True)))
     for key in sorted((told - noted) + (noted - told), key=lambda one: one[1]):
         node, at_ns, event, about = key
         return f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, but {noted[key]} events"
     return None
 
 
-def _told(rows: Iterable[Line]) -> Iterator[What]:
+def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
     """The events in lines. A broadcast is refused by the answer to it, or to an event meanwhile."""
     offered: dict[str, What] = {}
     for at_ns, node, _, said, line in rows:
@@ -185,7 +185,7 @@ def _told(rows: Iterable[Line]) -> Iterator[What]:
     yield from offered.values()
 
 
-def _noted(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
+def _events_on_record(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
     """The same of events."""
     for at_ns, node, event, message, station, session, detail in columns:
         if event == "refused" and json.loads(detail or "{}").get("cause") == "down":

@@ -58,7 +58,7 @@ def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifes
             reports.update(_reports(line, node))
         elif (wrong := _told_wrongly(line.object, node)) is not None:
             return f"lines: row {row}: {line.node} is notified at {line.at_ns / SECOND:.6f} s {wrong}"
-    recorded = Counter(_recorded(events))
+    recorded = Counter(_reports_on_record(events))
     for at_ns, name, event, what in sorted((reports - recorded) + (recorded - reports)):
         key = at_ns, name, event, what
         return (
@@ -108,7 +108,7 @@ def _told_wrongly(what: dict[str, Any], node: _Node) -> str | None:
     return None
 
 
-def _recorded(events: Table) -> Iterator[Report]:
+def _reports_on_record(events: Table) -> Iterator[Report]:
     rows = events.coded("event").rows(*HANDOFFS, "expire")
     names = ("time_ns", "node", "event", "session", "station", "detail")
     for at_ns, node, event, session, station, text in zip(*(events.picked(name, rows) for name in names), strict=True):

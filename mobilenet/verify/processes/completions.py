@@ -63,7 +63,7 @@ def _problems(events: Table, processes: int, plan: ProcessPlan) -> Iterator[str]
             if told is not None and not told.completes:
                 yield f"{does}, but {told.name} does not report completion"
             if now_ns - at_ns not in (0, plan.hand_over_ns):
-                yield f"{does}, but at_ns is {at_ns}, expected {_expected(now_ns, plan.hand_over_ns)}"
+                yield f"{does}, but at_ns is {at_ns}, expected {_expected_times(now_ns, plan.hand_over_ns)}"
             if told is None or message not in sent_ns:
                 continue
             owes = len(suspected.get(node, ())) < processes - 1 and last_suspicion_ns.get(node) != now_ns
@@ -83,7 +83,7 @@ def _problems(events: Table, processes: int, plan: ProcessPlan) -> Iterator[str]
                 suspected.setdefault(node, set()).discard(str(other))
 
 
-def _expected(now_ns: int, hand_over_ns: int) -> str:
+def _expected_times(now_ns: int, hand_over_ns: int) -> str:
     return f"{now_ns}" if not hand_over_ns else f"{now_ns} or {now_ns - hand_over_ns}"
 
 

@@ -37,7 +37,7 @@ def needed_problem(
     if not takes:
         return None
     table = Table.of(events)
-    happened = _happened(table, quiescent, [plan.vanishes_ns is None for plan in expected.hosts])
+    happened = _occurrences(table, quiescent, [plan.vanishes_ns is None for plan in expected.hosts])
     happened["acknowledged"] = _acknowledgements(table, Table.of(samples), expected)
     links = len(expected.places.stations_m) - 1
     return next(_problems(happened, takes, kinds, counters, links if quiescent else None), None)
@@ -74,7 +74,7 @@ def _problems(
             yield f"wired {' and '.join(answers)}: {sent} were sent, but {due} {' and '.join(asked)} had to be answered"
 
 
-def _happened(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int]:
+def _occurrences(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int]:
     """Count each kind of occurrence. `stay`: for each host, whether it is there to the end."""
     delivered = events.coded("event").rows("deliver")
     message, station = events.coded("message"), events.coded("station")
