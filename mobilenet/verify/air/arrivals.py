@@ -114,7 +114,7 @@ def _number_problems(hops: Hops, station: int, arrivals: Arrivals) -> Iterator[s
 def _copies(hops: Hops, station: int) -> tuple[np.ndarray, np.ndarray]:
     kinds = hops.table.coded("kind")
     rows = np.flatnonzero((kinds.codes == kinds.code("AppSh")) & (hops.sender == station))
-    return rows, np.array([hops.said(row)["number"] for row in rows.tolist()], np.int64)
+    return rows, np.array([hops.detail_of(row)["number"] for row in rows.tolist()], np.int64)
 
 
 def _copy_problems(hops: Hops, station: int, arrivals: Arrivals, kept: _Kept) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _owed_problems(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, 
         begin, end = np.searchsorted(about[order], (key, key + 1))
         mine = acks[order[begin:end]]
         mine = mine[hops.receiver[mine] == session.station]
-        said = [whole(hops.said(row), "nxt") or 0 for row in mine.tolist()]
+        said = [whole(hops.detail_of(row), "nxt") or 0 for row in mine.tolist()]
         told = np.maximum.accumulate(np.array([max(session.start, session.base), *said], np.int64))
         times = own.at_ns[since:until]
         most = told[np.searchsorted(hops.receive_ns[mine], times, "right")]

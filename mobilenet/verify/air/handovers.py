@@ -61,7 +61,7 @@ def handovers_problem(events: Table, hops: Hops, nodes: Nodes, arrivals: Arrival
     for row, key, kind in zip(rows.tolist(), about, names, strict=True):
         times = int(hops.send_ns[row]), int(hops.receive_ns[row])
         ends = int(hops.sender[row]), int(hops.receiver[row])
-        said = _Said(row, *times, *ends, bool(hops.is_received[row]), hops.said(row))
+        said = _Said(row, *times, *ends, bool(hops.is_received[row]), hops.detail_of(row))
         groups.setdefault(key, {}).setdefault(kind, []).append(said)
     given_up: dict[int, int] = {}
     for at_ns, _, host in expiries(events, nodes):

@@ -62,14 +62,14 @@ def _delivered_problem(events: Table, hops: Hops) -> str | None:
     columns = (events.picked(name, delivered) for name in ("node", "message", "time_ns"))
     at_ns = {(node, name): now_ns for node, name, now_ns in zip(*columns, strict=True) if name in wanted}
     for row, name in zip(rows.tolist(), hops.table.picked("message", rows), strict=True):
-        for host in hops.said(row).get("delivered") or ():
+        for host in hops.detail_of(row).get("delivered") or ():
             if at_ns.get((f"h{host}", name), 0) > hops.send_ns[row]:
                 return f"{hops.words(row)}: it states that h{host} has {name}, but h{host} delivers it only later"
     return None
 
 
 def _length(hops: Hops, row: int, name: str) -> int:
-    return len(hops.said(row).get(name) or ())
+    return len(hops.detail_of(row).get(name) or ())
 
 
 def _is(value: float, length: int) -> bool:

@@ -55,11 +55,11 @@ class Hops:
         self.is_received = table.coded("fate").among(("received",))
         self._said: dict[int, dict[str, Any]] = {-1: {}}
 
-    def said(self, row: int) -> dict[str, Any]:
+    def detail_of(self, row: int) -> dict[str, Any]:
         """The fields in the detail of a message; equal details are one object."""
-        return self.said_by(int(self.table.coded("detail").codes[row]))
+        return self.detail_by_code(int(self.table.coded("detail").codes[row]))
 
-    def said_by(self, code: int) -> dict[str, Any]:
+    def detail_by_code(self, code: int) -> dict[str, Any]:
         """The fields in the detail of this code."""
         if code not in self._said:
             self._said[code] = json.loads(self.table.coded("detail").words[code])

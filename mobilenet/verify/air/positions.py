@@ -50,7 +50,7 @@ def positions_problem(
     lanes = {(host, number): nodes.stations + lane for lane, (host, number) in enumerate(sessions)}
     rows, keys, odd = _keys(hops, lanes)
     if odd is not None:
-        return f"{hops.words(odd)}: {RECOVERY} has {hops.said(odd)}, which is impossible"
+        return f"{hops.words(odd)}: {RECOVERY} has {hops.detail_of(odd)}, which is impossible"
     problem = _growth_problem(samples, hops, nodes, delay_ns)
     deliveries = _deliveries(events, nodes, sessions, lanes)
     if problem is not None or not len(deliveries.rows):
@@ -67,7 +67,7 @@ def _keys(hops: Hops, lanes: dict[tuple[int, int], int]) -> tuple[np.ndarray, np
     about = zip(hops.receiver[recovery].tolist(), hops.table.picked("session", recovery), strict=True)
     lane += [lanes.get(each, -1) for each in about]
     rows = np.concatenate((stream, recovery))
-    numbers = [whole(hops.said(row), "number") for row in rows.tolist()]
+    numbers = [whole(hops.detail_of(row), "number") for row in rows.tolist()]
     if None in numbers:
         return rows, rows, int(rows[numbers.index(None)])
     of_lane = np.array(lane, np.int64)

@@ -32,7 +32,7 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
     """The first node whose samples are others; `unsure`: nodes of which not all segments have rows; None: all are."""
     rows = hops.table.coded("kind").rows("TcpData")
     codes = hops.table.coded("detail").codes
-    sizes = {code: len(hops.said_by(code)["messages"]) for code in np.unique(codes[rows]).tolist()}
+    sizes = {code: len(hops.detail_by_code(code)["messages"]) for code in np.unique(codes[rows]).tolist()}
     if any(size >= MOST_LISTED for size in sizes.values()):
         return None  # the record cuts long lists off
     chosen = samples.coded("quantity").rows(QUANTITY)

@@ -38,12 +38,14 @@ NEVER = 1 << 62
 APPLICATION = "App"  # what a segment calls a message of TCP-flooding that carries an application message
 
 
-def segments_told_problem(hops: Hops, nodes: Nodes, expected: Expected, queue_drops: int) -> str | None:
+def tcp_segments_problem(hops: Hops, nodes: Nodes, expected: Expected, queue_drops: int) -> str | None:
     """The first segment that cannot be; `queue_drops`: of all radios."""
     if expected.air is None or expected.air.segmenting is None:
         return None
     rows = hops.table.coded("kind").rows(*KINDS)
-    told = {code: told_of(hops.said_by(code)) for code in np.unique(hops.table.coded("detail").codes[rows]).tolist()}
+    told = {
+        code: told_of(hops.detail_by_code(code)) for code in np.unique(hops.table.coded("detail").codes[rows]).tolist()
+    }
     codes = hops.table.coded("detail").codes[rows]
     if odd := [code for code, each in told.items() if each is None]:
         row = int(rows[np.isin(codes, odd)][0])

@@ -6,10 +6,10 @@ Checks    each line is an event or an action of a node of the run; times lie in 
           what programs report that they do is in the events, by node, time and message or session, and the other way
           round; so is what they receive of broadcasts, recoveries and suspicions
           what they report of themselves is in events and samples: see reported.py
-          what they receive about themselves and others is true: see told.py; no process receives a message sooner than
+          what they receive about themselves and others is true (inputs.py); no process receives a message sooner than
           the network can bring it: see transit.py
           they are notified of as many frames, or messages, as they received, and as many were sent as they state: see
-          said_and_sent.py
+          line_totals.py
 Model     what an error in a program left half done is not compared
 Units     integer nanoseconds
 Source    ours: docs/guide/programs.md, docs/run-directory.md
@@ -28,9 +28,9 @@ from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.basis.verdict import ended_early
 from mobilenet.verify.lines.forms import DONE, ROLES, has_form
+from mobilenet.verify.lines.inputs import inputs_problem
+from mobilenet.verify.lines.line_totals import line_totals_problem
 from mobilenet.verify.lines.reported import reported_problem
-from mobilenet.verify.lines.said_and_sent import sent_problem
-from mobilenet.verify.lines.told import told_problem
 from mobilenet.verify.lines.transit import transit_problem
 
 PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
@@ -86,8 +86,8 @@ def lines_problem(
         or _events_problem(rows, events)
         or _stranger_problem(rows, names)
         or reported_problem(rows, events, Table.of(samples), manifest)
-        or sent_problem(rows, counters, manifest, plan)
-        or told_problem(rows, events, manifest, plan)
+        or line_totals_problem(rows, counters, manifest, plan)
+        or inputs_problem(rows, events, manifest, plan)
         or (transit_problem(rows, plan) if isinstance(plan, ProcessPlan) else None)
     )
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mobilenet.expected.expectations import ProcessPlan
-from mobilenet.verify.lines.told import encode
+from mobilenet.verify.lines.inputs import encode
 
 Way = tuple[int, int, str]  # from, to, words
 

@@ -28,7 +28,7 @@ LONGEST = 80  # characters of a value in a sentence
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-def told_problem(
+def inputs_problem(
     rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expected | ProcessPlan | None
 ) -> str | None:
     """The first event to a program that is not true. `rows`: lines as in judge.py."""

@@ -47,7 +47,7 @@ class _Answer(NamedTuple):
     detail: dict[str, Any]
 
 
-def said_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | None:
+def session_claims_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | None:
     """The first property that is violated, and why; `delay_ns`: the most by which arrivals are handed up later."""
     kinds, details = (hops.table.coded(name) for name in ("kind", "detail"))
     for kind, numbers in NUMBERS.items():
