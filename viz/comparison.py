@@ -179,7 +179,7 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], lo
 
 
 def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | None = None) -> None:
-    """Those of level `number`, with their intervals."""
+    """Draw the marks of level `number`, with their intervals."""
     colour = COLOURS[number % len(COLOURS)]
     axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=colour, capsize=3, markersize=5, label=label)
 

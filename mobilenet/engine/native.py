@@ -87,7 +87,7 @@ def sources(names: Sequence[str] = MODULES) -> list[Path]:
 
 
 def folder() -> Path:
-    """Where the compiled modules of this very source are, or would be."""
+    """Return where the compiled modules of exactly this source are, or would be."""
     return PLACE / _digest(Path.read_bytes)
 
 
@@ -173,7 +173,7 @@ def _find_compiled() -> Path | None:
 
 
 def use() -> None:
-    """From now on MODULES are imported compiled, if they are; called before any of them is."""
+    """Import MODULES compiled from now on, where they are; call this before any of them is imported."""
     if os.environ.get("MOBILENET_COMPILED") != "0" and (found := _find_compiled()) is not None:
         finder = Finder(found)
         sys.meta_path.insert(0, finder)

@@ -85,7 +85,7 @@ def shortest(case: Case, found: Search, seconds: float, gib: float) -> tuple[str
 
 
 def bounds(case: Case) -> str:
-    """In words."""
+    """Describe the bounds of a case in words."""
     count = [counted(case.stations, "station"), counted(len(case.cells), "host")]
     may = [f"up to {counted(sum(case.messages), 'message')}"] if any(case.messages) else []
     for number, what in ((case.moves, "move"), (case.crashes, "crash"), (case.leaves, "leave"), (case.joins, "join")):

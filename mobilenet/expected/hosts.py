@@ -184,8 +184,8 @@ def _silence(scenario: Scenario) -> Iterator[str]:
 
 
 def _members_after_s(scenario: Scenario) -> float:
-    """When all hosts that are there from the beginning may have joined: stations that have to answer first do so over
-    wires, and not over links that are cut before they have.
+    """Return when all hosts that are there from the beginning may have joined: stations that have to answer first do so
+    over wires, and not over links that are cut before they have.
     """
     spread_s, joins_s = getattr(scenario.protocol, "first_join_spread_s", 0.0), joins_after_s(scenario)
     held_s = 0.0

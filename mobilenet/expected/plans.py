@@ -183,7 +183,7 @@ def _hosts(scenario: Scenario, tracks: Imported | None, coverage: Coverage, end_
 
 
 def _there(trajectory: Trajectory | None) -> tuple[int, int | None]:
-    """When a host appears, and when it asks to leave for good."""
+    """Return when a host appears, and when it asks to leave for good."""
     return (0, None) if trajectory is None else (trajectory.appears_ns, trajectory.leaves_ns)
 
 

@@ -61,8 +61,8 @@ def derive(scenario: ProcessScenario) -> tuple[dict[str, Any], ProcessPlan]:
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:
-    """When processes are at rest at the latest, in t.u.: generous, and only where detection is sure and the workload
-    ends.
+    """Return when processes are at rest at the latest, in t.u.: generous, and only where detection is sure and the
+    workload ends.
 
     All of log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages of all one after
     the other.

@@ -144,7 +144,7 @@ def digest_of_code() -> str:
 
 
 def completed_results(results: Path) -> dict[str, Result]:
-    """What is there."""
+    """Read the results that are there."""
     found = {}
     try:
         lines = results.read_text(encoding="utf-8").splitlines()

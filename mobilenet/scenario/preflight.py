@@ -48,8 +48,8 @@ HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
 
 
 def origin_of(scenario: MobileKeys, root: Node) -> Origin | None:
-    """Where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude and
-    latitude.
+    """Return where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude
+    and latitude.
     """
     layout, mobility = scenario.stations.layout, scenario.hosts.mobility
     if scenario.origin is not None:

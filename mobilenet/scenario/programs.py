@@ -76,7 +76,7 @@ CommandsOfHosts = Annotated[Commands, BeforeValidator(_for_both, json_schema_inp
 
 
 def command_in_words(command: tuple[str, ...]) -> str:
-    """For people."""
+    """Write a command as a person would type it."""
     return " ".join(command)
 
 

@@ -78,7 +78,7 @@ class Lifecycle:
             kernel.at(outage.at_ns, partial(self._fail, outage))
 
     def _plan_broadcasts(self, host: int) -> None:
-        """From now on, or from when the host appears."""
+        """Plan broadcasts from now on, or from when the host appears."""
         start_ns = max(self._trajectories[host].appears_ns, self._kernel.now)
         seed, segment = self._scenario.seed, self._segment
         times = broadcast_times(self._workload, seed, host, start_ns, self._duration_ns, segment)

@@ -57,7 +57,7 @@ def message_of(line):
 
 
 def ask(body):
-    """A client's request; what the node says until its answer is there."""
+    """A client's request; what the node sends until its answer is there."""
     global asked
     asked += 1
     tell(body | {"msg_id": asked})

@@ -83,7 +83,7 @@ class Record:
 
     @property
     def window(self) -> str:
-        """In words."""
+        """Describe the measured window in words."""
         return f"from {self.warmup_s:g} to {self.end_s:g} {self.unit}"
 
     @property
@@ -99,7 +99,7 @@ class Record:
 
 
 def buildings_of(directory: Path) -> list[Building]:
-    """Those of a run's scenario, in centimetres; none where it has none, or where they cannot be read any more."""
+    """Return the buildings of a run's scenario, in centimetres; none if it has none or they can no longer be read."""
     try:
         scenario = read_source(directory / "scenario.yaml")
         if not isinstance(scenario, Scenario) or scenario.wireless.obstacles is None:

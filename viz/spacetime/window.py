@@ -147,7 +147,7 @@ def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Pla
 
 
 def _hosts(events: pd.DataFrame) -> list[str]:
-    """Those that something happened to, by number."""
+    """Return the hosts to which something happened, by number."""
     return sorted((str(node) for node in events.node.unique() if node[:1] == "h"), key=_number)
 
 

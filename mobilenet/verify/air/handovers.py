@@ -184,7 +184,7 @@ def _order_problems(
 
 
 def _made(group: ByKind, kind: str) -> Iterator[_Said]:
-    """Those that a station does not only pass on."""
+    """Return the messages that a station made itself, and does not only pass on."""
     passed = {(one.receiver, one.receive_ns) for one in group.get(kind, ()) if one.is_received}
     return (one for one in group.get(kind, ()) if (one.sender, one.send_ns) not in passed)
 

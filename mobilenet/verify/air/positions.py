@@ -34,7 +34,7 @@ MIDDLE = 1 << 43  # positions may be negative
 
 
 class _Deliveries(NamedTuple):
-    """Those in sessions that are looked at."""
+    """The deliveries in the sessions that are checked."""
 
     rows: np.ndarray  # of events
     host: np.ndarray

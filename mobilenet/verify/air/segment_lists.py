@@ -84,7 +84,7 @@ def _first_wrong(runs: list[Run], sampled: list[int], is_whole: bool, in_order: 
 
 
 def _merge_runs(runs: Iterable[Run]) -> Iterator[Run]:
-    """Those of one number that follow each other as one."""
+    """Merge runs of the same number that follow each other."""
     for size, group in groupby(runs, lambda run: run[0]):
         each = list(group)
         yield size, sum(run[1] for run in each), sum(run[2] for run in each)

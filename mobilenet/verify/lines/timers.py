@@ -26,7 +26,7 @@ Due = tuple[int, int]  # from when to when
 
 
 class Timers:
-    """Those that run, by lines in their order. `is_planned`: timers keep the time that is asked for."""
+    """The timers that run, followed line by line in order. `is_planned`: timers keep the time that is asked for."""
 
     def __init__(self, is_planned: bool) -> None:
         self._is_planned = is_planned
