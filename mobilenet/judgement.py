@@ -23,7 +23,7 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario, load_scenario
-from mobilenet.simulation.plugin_code import named, place_of
+from mobilenet.simulation.plugin_code import load_named, place_of
 from mobilenet.verify import Verdict, verify, verify_run
 from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
 from mobilenet.verify.judge import overall
@@ -36,7 +36,7 @@ def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetr
         if reference.rpartition(":")[2] in (metric.name for metric in found):
             raise ScenarioError(f"metrics.{i}: {reference}: another metric has the same name; expected different names")
         try:
-            function = named(f"metrics.{i}", reference, scenario.folder, allow_code)
+            function = load_named(f"metrics.{i}", reference, scenario.folder, allow_code)
             found.append(own_metric(function, reference, scenario.folder))
         except ValueError as error:
             raise ScenarioError(f"metrics.{i}: {error}") from None

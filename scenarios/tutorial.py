@@ -29,7 +29,7 @@ lossy = mobilenet.run(HERE / "first.yaml", seed=3, out=FOLDER / "lossy", overrid
 print(lossy.verdict, run.metrics["delivery_delay_mean_s"], "->", lossy.metrics["delivery_delay_mean_s"])
 assert lossy.verdict == run.verdict == "valid"
 
-# %% One world says little. Eight of them, paired: the difference and its interval
+# %% One world shows little. Eight of them, paired: the difference and its interval
 differences = []
 for seed in range(1, 9):
     pair = [

@@ -95,7 +95,7 @@ def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> No
     source.write_text(before.replace("self.deadline_ns = -1  #", 'self.deadline_ns = "never"  #'))
     try:
         first, second, third = (said_by(copy, tries_again=again) for again in (False, False, True))
-        assert len(first) == 2 and "the compiler did not get through: see " in first[1]
+        assert len(first) == 2 and "the compiler failed: see " in first[1]
         assert len(second) == 1 and "`make setup` tries again" in second[0]
         assert third[1:] == first[1:]
         assert "timer.py" in Path(first[1].rpartition(" ")[2]).read_text()
@@ -190,7 +190,7 @@ def test_a_command_that_simulates_says_and_mends_what_is_out_of_date(command: st
 def test_what_travels_in_an_archive_is_compiled_where_it_fits(tmp_path: Path) -> None:
     """As to the executors of Spark: from within an archive no library can be loaded."""
     if not native.in_use():
-        pytest.skip("nothing is compiled here")
+        pytest.skip("nothing has been compiled")
     archive = package_archive(tmp_path)
     look = (
         "import sys; sys.path.insert(0, sys.argv[1]); import mobilenet; from mobilenet.network.radio import medium;"

@@ -31,6 +31,17 @@ def test_no_line_of_code_is_longer_than_120_columns() -> None:
     assert [place for path in (*CODE, *SETTINGS) for place in too_long(path, 120)] == []
 
 
+def test_each_item_of_a_list_begins_on_its_own_line() -> None:
+    """A document that was wrapped again must not join items: `the first. - The second`."""
+    joined = re.compile(r"[.:;)?!]\s+(?:- (?:\*|[A-Z\[`])|[2-9]\. \*)")
+    assert [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in DOCUMENTS
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if (match := joined.search(line)) and not line.startswith("|")
+    ] == []
+
+
 def test_no_line_of_a_document_is_longer_than_100_columns() -> None:
     """Tables, links, pictures and code blocks excepted."""
     found = []

@@ -163,8 +163,8 @@ def _remarks(found: dict[str, list[Bin]]) -> Iterator[str]:
         for each in rows:
             if not each.passes:
                 at_the_rim = (
-                    f" {each.beyond:.4f} of ours are farther apart than a preamble is detected: the bin contains the"
-                    " rim of the cell, so it measures where hosts stood, not how frames are received."
+                    f" In {each.beyond:.4f} of ours, the nodes are too far apart to detect a preamble: the bin contains"
+                    " the rim of the cell, so it shows where hosts stood, not how frames are received."
                 )
                 yield (
                     f"- The star at {_bin(each)}, {SETTINGS[name][2]}: {1 - each.ours:.4f} of our pairs are lost,"
@@ -190,12 +190,12 @@ def page(found: dict[str, list[Bin]], seeds: int) -> str:
     good = sum(each.passes for each in bins)
     lines = [
         "# Reception by power, against ns-3", "", "    make validate-radio", "",
-        "This page is written by that command; `validation/radio.py` says what is compared and when a",
-        f"bin passes. ns-3 3.44 with four seeds, mobilenet with {seeds} of its own.", "",
+        "This command generates the page; `validation/radio.py` defines what is compared and when a bin",
+        f"passes. ns-3 3.44 ran with four seeds, mobilenet with {seeds} others.", "",
         f"**{good} of {len(bins)} bins of 10 m pass.**", "",
         "![Share of pairs received over distance](../pictures/sinr-receptions.svg)", "",
         "## Receptions over distance", "",
-        "Share of pairs (frame, other node) received; in brackets ns-3's. A star marks a bin that fails.", "",
+        "Share of pairs (frame, other node) received; ns-3's share is in brackets. A star marks a bin that fails.", "",
         "| distance, m | " + " | ".join(SETTINGS[name][2] for name in found) + " |",
         "|---|" + "---|" * len(found),
     ]  # fmt: skip
@@ -206,21 +206,21 @@ def page(found: dict[str, list[Bin]], seeds: int) -> str:
             lines.append(f"| {BIN_M * number}–{BIN_M * (number + 1)} | " + " | ".join(cells) + " |")
     lines += ["", *(fill(remark, 98, subsequent_indent="  ") for remark in _remarks(found)), ""]
     lines += ["## Frames that survive their SINR", "",
-              "Noise of 290 K and a noise figure of 7 dB, no interference; payload alone.", "",
+              "Noise of 290 K and a noise figure of 7 dB, no interference; payload only.", "",
               "| rate, Mb/s | bytes | at | mobilenet | ns-3 |", "|---|---|---|---|---|"]  # fmt: skip
     for rate, size, level, theirs in SURVIVAL:
         unit = "dBm" if level < 0 else "dB"
         lines.append(f"| {rate} | {size} | {level:g} {unit} | {survival(rate, size, level):.3f} | {theirs:.3f} |")
     lines += [
-        "", "## What ns-3 was not asked for", "",
-        "There is no measurement of ns-3 for these. The shipped model is held against published formulas that",
-        "are written once more in the command; each row agrees within the tolerance.", "",
+        "", "## What was not compared with ns-3", "",
+        "There are no ns-3 measurements for these parts. The shipped model is compared with published",
+        "formulas, which the command implements again; each row agrees within the tolerance.", "",
         "| part | setting | mobilenet | formula | tolerance |", "|---|---|---|---|---|",
         *(f"| {part} | {setting} | {ours:.3f} | {formula:.3f} | {most:g} |"
           for part, setting, ours, formula, most in formulas()),
-        "", "Capture, energy detection and hidden terminals are held by scenes worked out by hand, in",
-        "`tests/network/radio/test_sinr.py`. For 5.5 and 11 Mb/s (CCK) there was no figure to hold them",
-        "against: [Reception by power](../models/sinr.md) says what is taken.",
+        "", "Capture, energy detection and hidden terminals are tested with scenes computed by hand, in",
+        "`tests/network/radio/test_sinr.py`. For 5.5 and 11 Mb/s (CCK) we found no published figure to",
+        "compare with: [Reception by power](../models/sinr.md) describes the model used.",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 

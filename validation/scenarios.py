@@ -43,8 +43,8 @@ HEAD = """\
 
     make validate-scenarios
 
-This page is written by that command. It runs every scenario of `scenarios/` at full length with
-{seeds} seeds and judges each run; `validation/scenarios.py` says what must hold besides.
+This command generates the page. It runs every scenario of `scenarios/` at full length with {seeds}
+seeds and judges each run; `validation/scenarios.py` defines what else must hold.
 {runs} runs, {seconds:.0f} s of processor time.
 
 **{verdict}**

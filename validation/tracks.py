@@ -15,9 +15,9 @@ from pathlib import Path
 CODE = """
 import resource, sys
 from pathlib import Path
-from mobilenet.world.tracks import Tracks, imported
+from mobilenet.world.tracks import Tracks, import_tracks
 path = Path(sys.argv[1])
-found = imported(Tracks(file=path.name), path.parent, 1e6)
+found = import_tracks(Tracks(file=path.name), path.parent, 1e6)
 print(len(found.trajectories), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 

@@ -58,12 +58,12 @@ def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, wa
     tables = study_tables(study)
     if tables.comparison is None:
         raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` makes it")
-    with composed(tables, wanted, look._replace(captions=captions)) as figure:
+    with compose_figure(tables, wanted, look._replace(captions=captions)) as figure:
         save(figure, target)
 
 
 @contextmanager
-def composed(tables: StudyTables, wanted: Sequence[str], look: Look) -> Iterator[Any]:
+def compose_figure(tables: StudyTables, wanted: Sequence[str], look: Look) -> Iterator[Any]:
     """The figure of a study with a comparison."""
     metrics = list(dict.fromkeys(finding["metric"] for finding in (tables.comparison or {})["findings"]))
     metrics = [metric for metric in metrics if metric in wanted or not wanted]
@@ -179,7 +179,7 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], lo
 
 
 def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | None = None) -> None:
-    """Those of level `number`, with their intervals."""
+    """Draw the marks of level `number`, with their intervals."""
     colour = COLOURS[number % len(COLOURS)]
     axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=colour, capsize=3, markersize=5, label=label)
 

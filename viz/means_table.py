@@ -77,7 +77,7 @@ def _markdown(head: list[str], rows: list[list[str]], factors: int, note: str) -
 
 
 def _latex(head: list[str], rows: list[list[str]], factors: int, note: str) -> str:
-    lines = [" & ".join(map(_escaped, row)) + r" \\" for row in (head, *rows)]
+    lines = [" & ".join(map(_escape, row)) + r" \\" for row in (head, *rows)]
     columns = "l" * factors + "r" * (len(head) - factors)
     return "\n".join(
         [f"% {note} \\usepackage{{booktabs}}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule",
@@ -85,7 +85,7 @@ def _latex(head: list[str], rows: list[list[str]], factors: int, note: str) -> s
     )  # fmt: skip
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     text = text.replace("\\", r"\textbackslash ")
     text = re.sub(r"([&%$#_{}])", r"\\\1", text).replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")
     return text.replace("±", r"$\pm$").replace("–", "--").replace("×", r"$\times$").replace("…", r"\ldots ")

@@ -100,7 +100,7 @@ def study_tables(directory: Path) -> StudyTables:
     summary = table_rows(directory, "tables/summary.csv")
     columns = list(summary[0]) if summary else ["configuration", "metric"]
     factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
-    comparison, kept = _comparison(directory, summary, factors), _kept(directory)
+    comparison, kept = _comparison(directory, summary, factors), _study_keys(directory)
     confidence = comparison["confidence"] if comparison else _confidence(directory, kept)
     name, levels = kept.get("name"), kept.get("factors")
     return StudyTables(
@@ -128,7 +128,7 @@ def _is_number(value: object) -> bool:
     return not isinstance(value, str) and number(value) is not None
 
 
-def _kept(directory: Path) -> dict[str, Any]:
+def _study_keys(directory: Path) -> dict[str, Any]:
     """The keys of study.yaml."""
     from mobilenet.parameters import ScenarioError
     from mobilenet.scenario.yaml_reader import parse

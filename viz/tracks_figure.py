@@ -143,7 +143,7 @@ def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:
         xlabel=(
             "speed (m/s)"
             if speeds.max(initial=0.0) <= top
-            else f"speed (m/s; what is faster than {top:g} is in the last bar)"
+            else f"speed (m/s; speeds above {top:g} are in the last bar)"
         ),
         ylabel="% of the time",
         title="How fast",

@@ -92,7 +92,7 @@ class Connections:
         self._wire: dict[str, ControlledChannels] = {}
 
     def of(self, name: str, neighbours: Sequence[int] | None = None) -> ControlledChannels:
-        """Those of a node over the radio; with `neighbours` those of a station on the backbone."""
+        """Return a node's connections over the radio; with `neighbours`, those of a station on the backbone."""
         known = self._radio if neighbours is None else self._wire
         if name not in known:
             known[name] = ControlledChannels(self, name, neighbours)

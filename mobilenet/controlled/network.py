@@ -57,8 +57,10 @@ class Packet(NamedTuple):
     message: Any
 
 
-def chosen(packets: Iterable[Packet], kind: str | None, sender: str | None, receiver: str | None) -> list[Packet]:
-    """Those of this class of messages, from and to these nodes; None: any."""
+def matching_packets(
+    packets: Iterable[Packet], kind: str | None, sender: str | None, receiver: str | None
+) -> list[Packet]:
+    """Return the packets of this class of messages, from and to these nodes; None: any."""
     return [
         packet
         for packet in packets
@@ -168,8 +170,8 @@ class Network:
     # --- the radio
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
-        """Those in the air, oldest first; `kind`: the name of the message's class."""
-        return chosen(self.air, kind, sender, receiver)
+        """Return the packets in the air, oldest first; `kind`: the name of the message's class."""
+        return matching_packets(self.air, kind, sender, receiver)
 
     def packet(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> Packet:
         """The oldest of them."""

@@ -31,7 +31,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..protocols.vcube.port import BroadcastProtocol, MessageId, ProcessPort
-from .network import ROUNDS, Event, Packet, chosen
+from .network import ROUNDS, Event, Packet, matching_packets
 from .node import midpoint
 from .port import Clock, ControlledProcessPort, Effects, Timer
 
@@ -78,7 +78,7 @@ class Processes:
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
         """The messages in transit, oldest first; `kind`: the name of the message's class."""
-        return chosen(self.under_way, kind, sender, receiver)
+        return matching_packets(self.under_way, kind, sender, receiver)
 
     def deliver(self, packet: Packet) -> None:
         """It arrives, at a process that is up."""

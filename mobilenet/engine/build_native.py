@@ -87,7 +87,7 @@ def make() -> str | None:
         )
         if done.returncode or not made.is_dir():
             report.write_bytes(done.stdout)
-            return f"the compiler did not get through: see {report}"
+            return f"the compiler failed: see {report}"
         part = target.with_suffix(f".part-{os.getpid()}")
         try:
             shutil.copytree(made, part)

@@ -103,7 +103,7 @@ class Calendar:
         return True
 
     def next_ns(self) -> int | None:
-        """When the next entry comes up."""
+        """Return when the next entry comes up."""
         return self._base + (self._heap[0][0] >> _TIME_SHIFT) if self._heap or self._open_next_bucket() else None
 
     def step(self) -> bool:

@@ -54,7 +54,7 @@ class Kernel(simpy.Environment):
         calendar.put(calendar.now + int(delay), priority, calendar.sequence_number(), _Handling(self, event))
 
     def peek(self) -> float:
-        """When the next entry comes up; infinity if there is none."""
+        """Return when the next entry comes up; infinity if there is none."""
         next_ns = self.calendar.next_ns()
         return math.inf if next_ns is None else next_ns
 

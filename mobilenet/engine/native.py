@@ -88,7 +88,7 @@ def sources(names: Sequence[str] = MODULES) -> list[Path]:
 
 
 def folder() -> Path:
-    """Where the compiled modules of this very source are, or would be."""
+    """Return where the compiled modules of exactly this source are, or would be."""
     return PLACE / _digest(Path.read_bytes)
 
 
@@ -134,7 +134,7 @@ def _digest(read: Callable[[Path], bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _unpacked(archive: Path) -> Path:
+def _unpack(archive: Path) -> Path:
     """Where the compiled modules are that travelled in an archive with the package, as to Spark's executors: next to
     it, since no library can be loaded from within. Others than those of this Python and machine stay where they are.
     """
@@ -159,11 +159,11 @@ def _unpacked(archive: Path) -> Path:
     return target
 
 
-def _found() -> Path | None:
+def _find_compiled() -> Path | None:
     """The compiled modules, if there are any of this source."""
     try:
         if PACKAGE.parent.is_file():
-            place = _unpacked(PACKAGE.parent)
+            place = _unpack(PACKAGE.parent)
             return place if place.is_dir() else None
         if not PLACE.is_dir():
             return None
@@ -174,8 +174,8 @@ def _found() -> Path | None:
 
 
 def use() -> None:
-    """From now on MODULES are imported compiled, if they are; called before any of them is."""
-    if os.environ.get("MOBILENET_COMPILED") != "0" and (found := _found()) is not None:
+    """Import MODULES compiled from now on, where they are; call this before any of them is imported."""
+    if os.environ.get("MOBILENET_COMPILED") != "0" and (found := _find_compiled()) is not None:
         finder = Finder(found)
         sys.meta_path.insert(0, finder)
         try:
@@ -202,6 +202,6 @@ def why_interpreted() -> str | None:
     if in_use() or os.environ.get("MOBILENET_COMPILED") == "0":
         return None
     if (PACKAGE.parent / "make.py").is_file():
-        what = "compiled modules were changed and are interpreted now" if is_outdated() else "nothing is compiled here"
+        what = "compiled modules were changed and are interpreted now" if is_outdated() else "nothing has been compiled"
         return f"{what}: python3 make.py setup"
     return "not compiled, so half as fast as it could be: install a C compiler, then mobilenet again"

@@ -85,19 +85,19 @@ def shortest(case: Case, found: Search, seconds: float, gib: float) -> tuple[str
 
 
 def bounds(case: Case) -> str:
-    """In words."""
+    """Describe the bounds of a case in words."""
     count = [counted(case.stations, "station"), counted(len(case.cells), "host")]
     may = [f"up to {counted(sum(case.messages), 'message')}"] if any(case.messages) else []
     for number, what in ((case.moves, "move"), (case.crashes, "crash"), (case.leaves, "leave"), (case.joins, "join")):
         may += [counted(number, what)] if number else []
-    begin = "all are members and have delivered one message of each" if case.joined else "all have asked to join"
+    begin = "all are members and have delivered one message from each" if case.joined else "all have asked to join"
     return (
-        f"{' and '.join(count)}, {', '.join(may) or 'nothing happens to them'}; in the beginning {begin}; any number "
-        f"of losses, copies and late frames, timers in any order, any number of times; {_counted(case)}"
+        f"{' and '.join(count)}, {', '.join(may) or 'nothing happens to them'}; initially, {begin}; any number of "
+        f"losses, copies and late frames, timers in any order, any number of times; {_counted_frames(case)}"
     )
 
 
-def _counted(case: Case) -> str:
+def _counted_frames(case: Case) -> str:
     if not case.counted:
         return "no frame is counted"
-    return f"each {' or '.join(case.counted)} has its effect once, and old ones {case.repeats} more times in all"
+    return f"each {' or '.join(case.counted)} takes effect once, and late copies {case.repeats} more times in total"

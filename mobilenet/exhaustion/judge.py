@@ -47,7 +47,7 @@ def begin(hosts: int) -> History:
     return History((), (), (Standing(),) * hosts)
 
 
-def told(history: History, host: int, events: Sequence[tuple[Any, ...]]) -> History:
+def history_after(history: History, host: int, events: Sequence[tuple[Any, ...]]) -> History:
     """The history after what a host did: ('broadcast', id), ('deliver', id, body), ('joined', ...), ('left', ...),
     ('gap', ...).
     """
@@ -73,7 +73,7 @@ def _names(history: History, mask: int) -> str:
     return ", ".join(name(message) for i, message in enumerate(history.messages) if mask >> i & 1)
 
 
-def _changed(history: History, host: int, standing: Standing) -> History:
+def _with_standing(history: History, host: int, standing: Standing) -> History:
     hosts = history.hosts
     return history._replace(hosts=(*hosts[:host], standing, *hosts[host + 1 :]))
 
@@ -83,7 +83,7 @@ def _broadcast(history: History, host: int, event: tuple[Any, ...]) -> History:
     if message.host != host or message in history.messages:
         raise Violation("creation", f"h{host} broadcasts {name(message)}, which is not a new message from this host")
     if not history.hosts[host].member:
-        raise Violation("membership", f"h{host} broadcasts {name(message)} and is not a member")
+        raise Violation("membership", f"h{host} broadcasts {name(message)}, but is not a member")
     bit = 1 << len(history.messages)
     hosts = [s._replace(entitled=s.entitled | bit) if s.member else s for s in history.hosts]
     hosts[host] = hosts[host]._replace(past=hosts[host].past | bit)
@@ -97,7 +97,7 @@ def _deliver(history: History, host: int, event: tuple[Any, ...]) -> History:
     place = history.messages.index(message)
     bit, past = 1 << place, history.pasts[place]
     if not standing.member:
-        raise Violation("membership", f"h{host} delivers {name(message)} and is not a member")
+        raise Violation("membership", f"h{host} delivers {name(message)}, but is not a member")
     if standing.delivered & bit:
         raise Violation("duplication", f"h{host} delivers {name(message)} a second time")
     if missing := past & standing.entitled & ~standing.delivered:
@@ -105,21 +105,21 @@ def _deliver(history: History, host: int, event: tuple[Any, ...]) -> History:
     after = sum(1 << i for i, p in enumerate(history.pasts) if p & bit) & standing.delivered
     if after:
         raise Violation("causal_order", f"h{host} delivers {name(message)} after {_names(history, after)}")
-    return _changed(
+    return _with_standing(
         history, host, standing._replace(delivered=standing.delivered | bit, past=standing.past | past | bit)
     )
 
 
-def _joined(history: History, host: int, event: tuple[Any, ...]) -> History:
+def _after_join(history: History, host: int, event: tuple[Any, ...]) -> History:
     if history.hosts[host].member:
         raise Violation("membership", f"h{host} joins a second time")
-    return _changed(history, host, history.hosts[host]._replace(member=True, entitled=0))
+    return _with_standing(history, host, history.hosts[host]._replace(member=True, entitled=0))
 
 
-def _left(history: History, host: int, event: tuple[Any, ...]) -> History:
+def _after_leave(history: History, host: int, event: tuple[Any, ...]) -> History:
     if not history.hosts[host].member:
-        raise Violation("membership", f"h{host} leaves and is not a member")
-    return _changed(history, host, history.hosts[host]._replace(member=False, entitled=0))
+        raise Violation("membership", f"h{host} leaves, but is not a member")
+    return _with_standing(history, host, history.hosts[host]._replace(member=False, entitled=0))
 
 
 def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
@@ -127,15 +127,15 @@ def _gap(history: History, host: int, event: tuple[Any, ...]) -> History:
     raise Violation("gaps", f"h{host} has a gap, although no station gave up on it")
 
 
-def _expired(history: History, host: int, event: tuple[Any, ...]) -> History:
+def _after_expiry(history: History, host: int, event: tuple[Any, ...]) -> History:
     return history
 
 
 _EVENTS = {
     "broadcast": _broadcast,
     "deliver": _deliver,
-    "joined": _joined,
-    "left": _left,
+    "joined": _after_join,
+    "left": _after_leave,
     "gap": _gap,
-    "expired": _expired,
+    "expired": _after_expiry,
 }

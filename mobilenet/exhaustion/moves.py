@@ -64,7 +64,7 @@ class Moves:
         return found
 
     def sending(self, node: int, local: int, frames: int, used: int) -> list[Move]:
-        """Those that only send."""
+        """Return the moves that only send."""
         mask = self.masks[node]
         return [move for move in self.find(node, local, frames & mask, used & mask) if _only_sends(move, local)]
 

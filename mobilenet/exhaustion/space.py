@@ -26,7 +26,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from .case import Case
-from .judge import History, Violation, begin, told
+from .judge import History, Violation, begin, history_after
 from .local import NOTHING, Facts, Numbered
 from .moves import BROADCAST, FREE, Move, Moves
 from .wires import Wires
@@ -180,7 +180,7 @@ class Space:
         known = self._told.get((history, host, story))
         if known is None:
             try:
-                known = self.number_history(told(self.history(history), host, story))
+                known = self.number_history(history_after(self.history(history), host, story))
             except Violation as violation:
                 known = violation
             self._told[history, host, story] = known

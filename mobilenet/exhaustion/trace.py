@@ -20,7 +20,7 @@ from mobilenet.protocols.port import MessageId
 
 from .case import Case
 from .encoding import encode
-from .judge import Violation, begin, name, told
+from .judge import Violation, begin, history_after, name
 from .local import TOLD
 from .moves import Move
 from .search import Search
@@ -171,7 +171,9 @@ def lines_of(case: Case, trace: Trace) -> list[str]:
     lines: list[str] = []
     for line, told_of in repeat(case, trace):
         said = "".join(
-            f"; {event.node} {_said(event)}" for event in told_of if event.name != "broadcast" or line.completing
+            f"; {event.node} {_event_in_words(event)}"
+            for event in told_of
+            if event.name != "broadcast" or line.completing
         )
         if not line.completing:
             lines.append(f"{len(lines) + 1:3}  {words(line)}{said}")
@@ -180,7 +182,7 @@ def lines_of(case: Case, trace: Trace) -> list[str]:
     return [*lines, f"     {trace.violation.check}: {trace.violation.explanation}"]
 
 
-def _said(event: Event) -> str:
+def _event_in_words(event: Event) -> str:
     if event.name in ("deliver", "broadcast"):
         return f"{event.name}s {name(event.arguments[0])}"
     return {"joined": "is a member", "left": "is no longer a member", "gap": "has a gap"}.get(event.name, event.name)
@@ -223,7 +225,7 @@ def judged_again(case: Case, trace: Trace) -> None:
     history = begin(len(case.cells))
     members = [(host, [("joined", 0, 0)]) for host in range(len(case.cells)) if trace.prefix]
     for host, events in members:
-        history = told(history, host, events)
+        history = history_after(history, host, events)
     for _, told_of in repeat(case, trace):
         for event in told_of:
-            history = told(history, int(event.node[1:]), [(event.name, *event.arguments)])
+            history = history_after(history, int(event.node[1:]), [(event.name, *event.arguments)])

@@ -20,7 +20,7 @@ from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.run_source import AdversarySchedule
 
 
-def declared(scenario: AdversarySchedule) -> dict[str, Any]:
+def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
     """The part of the manifest that is known before the run."""
     air, protocol = scenario.air, scenario.protocol
     loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
@@ -35,7 +35,7 @@ def declared(scenario: AdversarySchedule) -> dict[str, Any]:
     }
 
 
-def derived(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expected]:
+def derive(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expected]:
     """The facts of the manifest, and what the record is held to."""
     facts = {"measures": measures(scenario), "station_names": {}, "host_names": {}, "skipped_tracks": 0}
     return facts, Expected(None, None, ns(scenario.duration_s), None, conduct_of(scenario.protocol), None, 0)

@@ -20,7 +20,7 @@ AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
 KINDS: dict[type, Any] = {Scenario: hosts, ProcessScenario: processes, AdversarySchedule: adversary}
 
 
-def declared(scenario: AnyRecorded) -> dict[str, Any]:
+def declared_manifest(scenario: AnyRecorded) -> dict[str, Any]:
     """The part of a manifest that does not depend on how the run went.
 
     `heard_every_s`: a reachable host is heard, and what was heard is answered, within that time almost surely.
@@ -28,7 +28,7 @@ def declared(scenario: AnyRecorded) -> dict[str, Any]:
     any time; null: never. `broadcast` is null where broadcasts have no promises; of processes it is their order,
     and "none" is one.
     """
-    found: dict[str, Any] = KINDS[type(scenario)].declared(scenario)
+    found: dict[str, Any] = KINDS[type(scenario)].declared_manifest(scenario)
     return found
 
 
@@ -38,9 +38,9 @@ def measures(scenario: AnyRecorded) -> list[str]:
     return found
 
 
-def derived(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | ProcessPlan]:
+def derive(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | ProcessPlan]:
     """The facts that the manifest repeats for readers, and what the record is held to."""
-    found: tuple[dict[str, Any], Expected | ProcessPlan] = KINDS[type(scenario)].derived(scenario)
+    found: tuple[dict[str, Any], Expected | ProcessPlan] = KINDS[type(scenario)].derive(scenario)
     return found
 
 
@@ -49,9 +49,9 @@ def lossy_cuts(scenario: AnyRecorded) -> list[LossyCut]:
     return switches.lossy_cuts(scenario) if isinstance(scenario, Scenario) else []
 
 
-def expected(scenario: AnyRecorded) -> Expected | ProcessPlan:
+def expectations_of(scenario: AnyRecorded) -> Expected | ProcessPlan:
     """What the record is held to."""
-    return derived(scenario)[1]
+    return derive(scenario)[1]
 
 
 def longest_drain_s(scenario: AnyRecorded) -> float:

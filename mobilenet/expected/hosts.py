@@ -20,19 +20,19 @@ from mobilenet.network.radio.links import cell_m
 from mobilenet.network.wired.tree import links
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promised
+from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promise_of
 from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import Drag, OfHost, OfStation, added, segments
+from mobilenet.world.interventions import Drag, OfHost, OfStation, added_hosts, segments
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.mobility import OwnMobility
-from mobilenet.world.tracks import Imported, Tracks, imported
+from mobilenet.world.tracks import Imported, Tracks, import_tracks
 
 TAKES_AWAY = ("crash", "leave", "drag")
 FEW_BROADCASTS = 10.0  # expected in all: with fewer, it can happen that no member broadcasts any
 
 
-def declared(scenario: Scenario) -> dict[str, Any]:
+def declared_manifest(scenario: Scenario) -> dict[str, Any]:
     """The part of the manifest that is known before the run."""
     return {
         "warmup_s": scenario.warmup_s,
@@ -53,7 +53,7 @@ def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: b
         "drain_s": scenario.drain_s,
         "buffers": buffers(protocol),
         "promises": {
-            "broadcast": promised(protocol),
+            "broadcast": promise_of(protocol),
             **_where_unusual(protocol),
             "gap_after_s": 0.0 if declaration.loses_at_any_time else declaration.expiry_s(protocol),
             "heard_every_s": heard_s,
@@ -67,7 +67,7 @@ def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: b
 def _where_unusual(protocol: Any) -> dict[str, Any]:
     """`delivers_to_all`, where it is not as in all other runs: with causal order, and only with it."""
     told = delivers_to_all(protocol)
-    return {} if told == (promised(protocol) == "causal") else {"delivers_to_all": told}
+    return {} if told == (promise_of(protocol) == "causal") else {"delivers_to_all": told}
 
 
 def measures(scenario: Any) -> list[str]:
@@ -80,7 +80,7 @@ def measures(scenario: Any) -> list[str]:
     return [*reported, "lists"] if declaration.samples_lists else reported
 
 
-def derived(scenario: Scenario) -> tuple[dict[str, Any], Expected]:
+def derive(scenario: Scenario) -> tuple[dict[str, Any], Expected]:
     """The facts of the manifest, and what the record is held to."""
     tracks = _imported(scenario)
     return {"measures": measures(scenario), **_facts(scenario, tracks)}, expected_of(scenario, tracks)
@@ -89,7 +89,7 @@ def derived(scenario: Scenario) -> tuple[dict[str, Any], Expected]:
 def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
     if tracks is None:
         return facts(scenario, stations_m(scenario), {}, 0)
-    names = _names(tracks.names, len(added(scenario.interventions)))
+    names = _names(tracks.names, len(added_hosts(scenario.interventions)))
     return facts(scenario, stations_m(scenario), names, tracks.too_short)
 
 
@@ -120,7 +120,7 @@ def _imported(scenario: Scenario) -> Imported | None:
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, Tracks):
         return None
-    return imported(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin, scenario.seed)
+    return import_tracks(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin, scenario.seed)
 
 
 def longest_drain_s(scenario: Scenario) -> float:
@@ -184,8 +184,8 @@ def _silence(scenario: Scenario) -> Iterator[str]:
 
 
 def _members_after_s(scenario: Scenario) -> float:
-    """When all hosts that are there from the beginning may have joined: stations that have to answer first do so over
-    wires, and not over links that are cut before they have.
+    """Return when all hosts that are there from the beginning may have joined: stations that have to answer first do so
+    over wires, and not over links that are cut before they have.
     """
     spread_s, joins_s = getattr(scenario.protocol, "first_join_spread_s", 0.0), joins_after_s(scenario)
     held_s = 0.0
@@ -225,7 +225,7 @@ def _share_of_members(scenario: Scenario, members_s: float) -> float:
             since[change.host] = max(members_s, at_s + joins_s)
         else:
             total_s += max(0.0, at_s - since.pop(change.host, at_s))
-    begins = [*since.values(), *(max(members_s, one.at_s + joins_s) for one in added(scenario.interventions))]
+    begins = [*since.values(), *(max(members_s, one.at_s + joins_s) for one in added_hosts(scenario.interventions))]
     total_s += sum(max(0.0, end_s - begin_s) for begin_s in begins)
     return min(1.0, total_s / max(1e-9, (scenario.all_hosts or 0) * (end_s - members_s)))
 

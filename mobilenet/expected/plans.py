@@ -37,7 +37,7 @@ from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
 from mobilenet.world.coverage import Coverage
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import Drag, Loss, OfHost, OfStation, added, in_order, offers
+from mobilenet.world.interventions import Drag, Loss, OfHost, OfStation, added_hosts, in_order, offers
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.mobility import trajectories as population
@@ -148,7 +148,7 @@ def _hosts(scenario: Scenario, tracks: Imported | None, coverage: Coverage, end_
         [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
     )
     asked = _asked(scenario, trajectories, end_ns)
-    first, more = len(trajectories), added(scenario.interventions)
+    first, more = len(trajectories), added_hosts(scenario.interventions)
     mobility = scenario.hosts.mobility
     speed_mps = 0.0 if isinstance(mobility, Tracks) else mobility.speed_limit_mps
     ways: Sequence[Trajectory | None] = trajectories
@@ -183,7 +183,7 @@ def _hosts(scenario: Scenario, tracks: Imported | None, coverage: Coverage, end_
 
 
 def _there(trajectory: Trajectory | None) -> tuple[int, int | None]:
-    """When a host appears, and when it asks to leave for good."""
+    """Return when a host appears, and when it asks to leave for good."""
     return (0, None) if trajectory is None else (trajectory.appears_ns, trajectory.leaves_ns)
 
 
@@ -211,7 +211,7 @@ def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns
     """As Simulation._plan puts it on the calendar."""
     spread_s = declaration_of(scenario.protocol).first_join_spread_s(scenario.protocol)
     churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
-    more = added(scenario.interventions)
+    more = added_hosts(scenario.interventions)
     wishes: list[list[tuple[int, int, str]]] = [[] for _ in (*trajectories, *more)]
     for change in churn.changes:
         if change.host < len(trajectories):

@@ -16,7 +16,7 @@ from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 
 
-def declared(scenario: ProcessScenario) -> dict[str, Any]:
+def declared_manifest(scenario: ProcessScenario) -> dict[str, Any]:
     """The keys for processes, and what replaces hosts; `below_crashes`: the crashes at which promises end;
     `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed
     processes.
@@ -55,14 +55,14 @@ def measures(scenario: ProcessScenario) -> list[str]:
     return ["completions"] if getattr(scenario.protocol, "completes", False) else []
 
 
-def derived(scenario: ProcessScenario) -> tuple[dict[str, Any], ProcessPlan]:
+def derive(scenario: ProcessScenario) -> tuple[dict[str, Any], ProcessPlan]:
     """The facts of the manifest, and what the record is held to."""
     return {"measures": measures(scenario)}, process_plan(scenario)
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:
-    """When processes are at rest at the latest, in t.u.: generous, and only where detection is sure and the workload
-    ends.
+    """Return when processes are at rest at the latest, in t.u.: generous, and only where detection is sure and the
+    workload ends.
 
     All of log2(n)^2 rounds for each crash and each mistake, each with all timeouts, and all messages of all one after
     the other.
@@ -101,7 +101,7 @@ def surely_answered_within(n: int, network: AbstractNetwork) -> float:
 
 def doubts(scenario: ProcessScenario) -> Iterator[str]:
     """Why the verdict may be unknown."""
-    promises, within, duration = declared(scenario)["promises"], rest_within(scenario), scenario.duration
+    promises, within, duration = declared_manifest(scenario)["promises"], rest_within(scenario), scenario.duration
     if scenario.loses:
         yield "the network loses messages, so rest is not promised, and a missing delivery is not a violation"
     elif within is None:

@@ -77,7 +77,7 @@ def over_tcp_s(scenario: Scenario) -> float:
     return segments(scenario.protocol.tcp, scenario.workload.payload_bytes) * unicast_s(scenario)
 
 
-def lost(scenario: Scenario) -> float:
+def segment_loss_probability(scenario: Scenario) -> float:
     """How likely all attempts of the MAC at a segment fail."""
     return float((1 - arrives(scenario) ** 2) ** scenario.wireless.retry_limit)
 

@@ -41,8 +41,8 @@ from mobilenet.expected.radio_time import (
     copies,
     copy_s,
     heard_every_s,
-    lost,
     over_tcp_s,
+    segment_loss_probability,
     tries,
 )
 from mobilenet.expected.wired_time import HEADERS_BYTES, answer_s, longest_way, on_wires_s, segments
@@ -114,7 +114,7 @@ def _suspicions(scenario: Scenario) -> Iterator[str]:
         if answer_s(scenario) > round_s:
             yield (
                 f"the answer to a test takes {answer_s(scenario):.3g} s over these wires, and stations are tested again"
-                f" after {round_s:.3g} s, so they suspect each other in each round, and broadcasts start again"
+                f" after {round_s:.3g} s, so they suspect each other in every round, and broadcasts start again"
             )
 
 
@@ -261,7 +261,7 @@ def _talk_s(scenario: Scenario, tcp: Any, radio: windows.Window, hosts: int) -> 
     many as are not rarer than one in a million.
     """
     first_s = windows.first_timeout_s(tcp)
-    in_a_row = ceil(log(UNHEARD_IS_RARER_THAN) / log(lost(scenario)))
+    in_a_row = ceil(log(UNHEARD_IS_RARER_THAN) / log(segment_loss_probability(scenario)))
     longest_s: float = sum(min(tcp.rto_max_s, first_s * 2.0 ** min(doubled, 20)) for doubled in range(in_a_row))
     exchanges = declaration_of(scenario.protocol).settling.exchanges
     ordinary_s: float = exchanges * (first_s + tcp.delayed_ack_s)

@@ -46,7 +46,7 @@ def wires(scenario: Scenario, stations_m: list[list[float]]) -> Wires:
 
 
 def lossy_cuts(scenario: Scenario) -> list[LossyCut]:
-    """Those that break an assumption."""
+    """Return the cuts that break an assumption of the protocol."""
     if "connections" in declaration_of(scenario.protocol).needs:
         return []
     found = []

@@ -17,7 +17,14 @@ from math import ceil, log, log2
 from typing import Any, NamedTuple
 
 from mobilenet.expected.load import at_most, comes_per_s, crowd, messages_per_s
-from mobilenet.expected.radio_time import UNHEARD_IS_RARER_THAN, arrives, copies, copy_s, lost, unicast_s
+from mobilenet.expected.radio_time import (
+    UNHEARD_IS_RARER_THAN,
+    arrives,
+    copies,
+    copy_s,
+    segment_loss_probability,
+    unicast_s,
+)
 from mobilenet.expected.wired_time import HEADERS_BYTES, longest_way, message_s, segment_bytes
 from mobilenet.scenario.mobile import Scenario
 
@@ -74,7 +81,7 @@ def on_radio(scenario: Scenario) -> Window:
     the timeouts if the MAC gives up a segment.
     """
     tcp = scenario.protocol.tcp
-    return _of_tcp(tcp, scenario, 2 * unicast_s(scenario), lost(scenario))
+    return _of_tcp(tcp, scenario, 2 * unicast_s(scenario), segment_loss_probability(scenario))
 
 
 def on_wires(scenario: Scenario) -> Window:

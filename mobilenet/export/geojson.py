@@ -71,7 +71,7 @@ def _features(source: Source) -> Iterator[dict[str, Any]]:
         yield _feature(
             {"type": "Point", "coordinates": [h.lon, h.lat]}, kind="handoff", host=h.host, name=h.name,
             from_station=h.from_station,
-            to_station=h.to_station, start_s=h.start_s, end_s=_known(h.end_s), duration_s=_known(h.duration_s),
+            to_station=h.to_station, start_s=h.start_s, end_s=_finite(h.end_s), duration_s=_finite(h.duration_s),
         )  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def _trips(source: Source, epoch_s: float) -> Iterator[dict[str, Any]]:
             yield _feature({"type": "LineString", "coordinates": positions}, id=host, name=own["name"].iloc[0])
 
 
-def _known(value: Any) -> float | None:
+def _finite(value: Any) -> float | None:
     return None if value is None or value != value else float(value)
 
 

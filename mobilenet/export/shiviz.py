@@ -46,7 +46,7 @@ def write_shiviz(
     try:
         with target.open("w", encoding="utf-8") as file:
             file.write(HEADER + "\n\n")
-            for node, clock, text in clocked(happenings(messages, events, from_s, to_s)):
+            for node, clock, text in with_clocks(happenings(messages, events, from_s, to_s)):
                 file.write(f"{spelled_out(node)} {json.dumps(clock)}\n{spelled_out(text)}\n")
                 count += 1
     except OSError as error:
@@ -99,7 +99,7 @@ def happenings(
     return sorted(found, key=lambda happening: happening[:4])
 
 
-def clocked(happened: list[Happening]) -> Iterator[tuple[str, dict[str, int], str]]:
+def with_clocks(happened: list[Happening]) -> Iterator[tuple[str, dict[str, int], str]]:
     """(node, its clock then, what happened)"""
     clocks: dict[str, dict[str, int]] = {}
     sent: dict[int, dict[str, int]] = {}

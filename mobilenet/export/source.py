@@ -107,7 +107,7 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
 
 
 def on_earth(table: pd.DataFrame, origin: Origin) -> pd.DataFrame:
-    """With lon and lat, in hundred-millionths of a degree (1 mm)."""
+    """Add lon and lat, in hundred-millionths of a degree (1 mm)."""
     lon, lat = (
         to_earth(table.x_m.to_numpy(), table.y_m.to_numpy(), origin) if len(table) else (np.zeros(0), np.zeros(0))
     )

@@ -32,7 +32,7 @@ CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # at the others of its
 CONFIDENCE = 0.95
 
 WORDS = {  # of what is done to a host or a station
-    "crash": "crash of", "recover": "recovery of", "join": "joining of", "leave": "leaving of",
+    "crash": "crash of", "recover": "recovery of", "join": "join of", "leave": "departure of",
     "broadcast": "broadcast by", "radio_off": "radio switched off at", "radio_on": "radio switched on at",
 }  # fmt: skip
 
@@ -51,9 +51,10 @@ def said(one: AnyIntervention) -> str:
         case Loss():
             what = f"random loss of {one.loss:g}"
         case Interval():
-            what = f"interval of {one.interval_s:g} s"
+            what = f"broadcast interval of {one.interval_s:g} s"
         case Cut() | Mend():
-            what = f"{one.do} of {'–'.join(one.link)}{', which loses,' if isinstance(one, Cut) and one.loses else ''}"
+            kind = "repair" if isinstance(one, Mend) else "lossy cut" if one.loses else "cut"
+            what = f"{kind} of {'–'.join(one.link)}"
     return f"{what} at {one.at_s:.6g} s"
 
 
@@ -65,10 +66,10 @@ def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[st
     """
     runs = pd.read_parquet(study / "tables" / "runs.parquet", columns=["run", "configuration", "replication"])
     measured = [outcome(read_coded(study / "runs" / run, "events"), one, end_s) for run in runs["run"]]
-    return compared(pd.concat([runs, pd.DataFrame(measured, index=runs.index)], axis=1))
+    return compare_worlds(pd.concat([runs, pd.DataFrame(measured, index=runs.index)], axis=1))
 
 
-def compared(runs: pd.DataFrame) -> list[dict[str, Any]]:
+def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
     """World by world, with an interval. `runs`: `replication`, `configuration` (1: with it) and a column a metric,
     which a run need not have; worlds in which one of the two has none are left out.
     """
@@ -92,7 +93,7 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     """
     host = one.host if isinstance(one, OfHost | Drag) else None
     at_ns = ns(one.at_s)
-    cells = dict(served(events, at_ns))
+    cells = dict(station_changes(events, at_ns))
     station = one.station if isinstance(one, OfStation) else cells.get(host or "")
     others = [name for name, of in cells.items() if of == station and name != host] if station else []
     deliveries = Deliveries(events)
@@ -110,7 +111,7 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     return found
 
 
-def served(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
+def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
     """Whose session was last with which station before that time, in order of time; None: it has left."""
     event = events.coded("event")
     rows = event.rows("join", "handoff_end", "leave")
@@ -141,15 +142,13 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
         some = f" ({finding['pairs']} worlds)" if finding["pairs"] < worlds else ""
         if low > 0 or high < 0:
             size = _amount(abs(finding["difference"]), half, unit)
-            sentences.append(
-                f"{name[0].upper()}{name[1:]} is {'higher' if low > 0 else 'lower'} by {size} with it{some}."
-            )
+            sentences.append(f"{name[0].upper()}{name[1:]} {'rises' if low > 0 else 'falls'} by {size}{some}.")
         else:
             alike.append(f"{name}, {_amount(finding['difference'], half, unit, '+')}{some}")
     if alike:
         sentences.append(f"No measurable difference in {'; in '.join(alike)}.")
     return (
-        f"Effect of the {said(one)} in the {after_s:.3g} s after it, from {worlds} worlds with and without it"
+        f"Effect of the {said(one)} on the following {after_s:.3g} s, from {worlds} worlds with and without it"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
     )
 

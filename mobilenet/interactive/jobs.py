@@ -34,7 +34,7 @@ from mobilenet.rundir.recorder import fingerprint
 from mobilenet.rundir.writer import is_being_written
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.world.interventions import Add, AnyIntervention, Drag, OfHost, added
+from mobilenet.world.interventions import Add, AnyIntervention, Drag, OfHost, added_hosts
 
 AFTER_S = 20.0  # of the time after an intervention that is looked at
 MOST_AT_A_TIME = 4
@@ -243,6 +243,6 @@ def touched_later(interventions: list[AnyIntervention], addition: Add, hosts: in
     """The first host touched there that would be missing, or another one, without that addition. `hosts`: how many
     there are at the beginning.
     """
-    first = hosts + next(i for i, one in enumerate(added(interventions)) if one is addition)
+    first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)
     touched = (one.host for one in interventions if isinstance(one, OfHost | Drag))
     return next((host for host in touched if host_number(host) >= first), None)

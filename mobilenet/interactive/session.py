@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
-from mobilenet.expected.by_kind import declared, expected
+from mobilenet.expected.by_kind import declared_manifest, expectations_of
 from mobilenet.expected.expectations import Expected
 from mobilenet.interactive.branch import Branch, asked, instant_ns, require_same, seconds, untouched_ns, with_list
 from mobilenet.interactive.commands import STEPS, is_step
@@ -46,7 +46,7 @@ from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import attributing_errors
 from mobilenet.simulation.plugins import with_declared
 from mobilenet.verify.while_it_runs import Found, SafetyJudge
-from mobilenet.world.interventions import AnyIntervention, added, in_order
+from mobilenet.world.interventions import AnyIntervention, added_hosts, in_order
 
 if TYPE_CHECKING:
     from mobilenet.notebook.runs import Run
@@ -85,9 +85,9 @@ class LiveSession:
         self._outcome: Outcome | None = None
         self.error = ""  # of a program or a plug-in, which has ended it
         self.first_hosts = len(self.simulation.hosts)  # their number before any is added
-        promises = declared(scenario)["promises"]
+        promises = declared_manifest(scenario)["promises"]
         events = self.simulation.recording.events
-        found = expected(scenario)
+        found = expectations_of(scenario)
         conduct = found.conduct if isinstance(found, Expected) else None
         self._judge = SafetyJudge(events.columns, promises, conduct, self._senders(scenario))
         self.violation = None
@@ -96,7 +96,7 @@ class LiveSession:
 
     def _senders(self, scenario: Scenario) -> list[str]:
         """All hosts there will be."""
-        return [f"h{number}" for number in range(self.first_hosts + len(added(scenario.interventions)))]
+        return [f"h{number}" for number in range(self.first_hosts + len(added_hosts(scenario.interventions)))]
 
     # --- its state
 

@@ -72,7 +72,7 @@ class Record:
         return map(SampleRow._make, zip(*(self._samples[name] for name in SampleRow._fields), strict=True))
 
     def deliveries(self) -> Iterator[Delivery]:
-        """Those of messages that were broadcast within the window, in order of occurrence."""
+        """Return the deliveries of messages broadcast within the window, in order of occurrence."""
         events = Table.of(self._events)
         found = Deliveries(events)
         places = np.flatnonzero((self.begin_ns <= found.sent_ns) & (found.sent_ns < self.end_ns))

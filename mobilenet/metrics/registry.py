@@ -81,7 +81,9 @@ LONGEST_WORDS, LONGEST_UNIT = 200, 40  # of a user's metric, which may have any
 
 
 def meaning(metric: str, of_processes: bool = False, own: Mapping[str, Any] | None = None) -> str:
-    """In words, with the unit; `own`: name -> (words, unit) of a user's metrics, as the manifest has them."""
+    """Describe a metric in words, with its unit; `own`: name -> (words, unit) of a user's metrics, as the manifest has
+    them.
+    """
     words, unit = _known(metric, of_processes, own or {})
     return f"{words} ({unit})" if unit else words
 

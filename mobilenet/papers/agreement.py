@@ -19,10 +19,10 @@ from mobilenet.quoting import counted
 AGREES, DIFFERS, UNEXPLAINED, CONTRADICTED = "agrees", "differs", "unexplained", "contradicted by the paper itself"
 WORDS = {AGREES: "agree", DIFFERS: "differ", UNEXPLAINED: "unexplained", CONTRADICTED: CONTRADICTED}  # of several
 KNOWN = {"unexplained": UNEXPLAINED, "contradicts": CONTRADICTED, "stale": CONTRADICTED}  # a note's first word
-HEAD = ("table", "in print", *WORDS.values(), "largest difference, %")
+HEAD = ("table", "published", *WORDS.values(), "largest difference, %")
 RULE = (
-    "Agree: within half a unit of the last digit in print, and of the intervals where there are any; what print gives"
-    " as a bound holds."
+    "Agree: differs by at most half a unit of the last published digit, plus the half-widths of any intervals; a"
+    " published bound holds."
 )
 Rows = list[dict[str, Any]]
 
@@ -66,9 +66,9 @@ def totals(rows: Rows) -> str:
     """How many of all values in print agree."""
     answers = Counter(row["verdict"] for row in rows if row["verdict"])
     if not answers:
-        return "the paper prints no value for these sizes"
+        return "the paper gives no values for these sizes"
     told = ", ".join(f"{answers[answer]} {words}" for answer, words in WORDS.items() if answers[answer])
-    return f"{counted(answers.total(), 'value')} in print: {told}"
+    return f"{counted(answers.total(), 'published value')}: {told}"
 
 
 def document(title: str, head: tuple[str, ...], rows: Rows) -> str:

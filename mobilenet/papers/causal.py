@@ -29,7 +29,7 @@ from mobilenet.papers.causal_distributions import (
     dependencies,
     pending,
     spread,
-    stated,
+    stated_values,
 )
 from mobilenet.papers.jobs import Job, Result, perform_all, prepare, say_what_is_not_valid, sizes
 from mobilenet.shipped import PAPERS
@@ -118,7 +118,7 @@ def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
                 )
                 shares = [_share_by_bytes(result, low) for result in results[mode, n]]
                 yield _row(printed, "3", n, f"{prefix}{name}_bytes_percent", np.array(shares))
-    for n, figure, quantity, values in _stated(results, wanted):
+    for n, figure, quantity, values in _statements(results, wanted):
         yield _row(printed, figure, n, quantity, values)
     yield from _text(results, wanted, printed)
 
@@ -127,16 +127,16 @@ def _depending(wanted: list[int]) -> int:
     return max((n for n in wanted if n <= DEPENDING), default=min(wanted))
 
 
-def _stated(results: Runs, wanted: list[int]) -> Iterator[tuple[int, str, str, Any]]:
+def _statements(results: Runs, wanted: list[int]) -> Iterator[tuple[int, str, str, Any]]:
     """The text's statements on Figures 6, 9 and 10."""
     n, depending = max(wanted), _depending(wanted)
-    for figure, quantity, values in stated(results[AGGREGATED, depending], dependencies, DEPENDENCIES):
+    for figure, quantity, values in stated_values(results[AGGREGATED, depending], dependencies, DEPENDENCIES):
         yield depending, figure, quantity, values
     for mode, suffix in ((PLAIN, "_plain"), (AGGREGATED, "")):
-        for figure, quantity, values in stated(results[mode, n], pending, PENDING, suffix):
+        for figure, quantity, values in stated_values(results[mode, n], pending, PENDING, suffix):
             yield n, figure, quantity, values
     for mode, bytes_ in ((AGGREGATED, 50), (SHORT, 5)):
-        for figure, quantity, values in stated(results[mode, n], company, COMPANY[bytes_]):
+        for figure, quantity, values in stated_values(results[mode, n], company, COMPANY[bytes_]):
             yield n, figure, quantity, values
 
 

@@ -23,18 +23,18 @@ Statement = tuple[str, str, Callable[[Counts], float]]  # figure, quantity, what
 
 
 def dependencies(result: Result) -> Counts:
-    return Counter(dict(map(tuple, _watched(result)["dependencies"])))
+    return Counter(dict(map(tuple, _watch_of(result)["dependencies"])))
 
 
 def pending(result: Result) -> Counts:
-    return Counter(_watched(result)["pending"])
+    return Counter(_watch_of(result)["pending"])
 
 
 def company(result: Result) -> Counts:
-    return Counter(_watched(result)["company"])
+    return Counter(_watch_of(result)["company"])
 
 
-def _watched(result: Result) -> dict[str, Any]:
+def _watch_of(result: Result) -> dict[str, Any]:
     assert result.watched is not None
     return result.watched
 
@@ -75,7 +75,7 @@ COMPANY: dict[int, tuple[Statement, ...]] = {  # by the bytes of a message
 }
 
 
-def stated(
+def stated_values(
     found: list[Result], counted: Callable[[Result], Counts], statements: tuple[Statement, ...], suffix: str = ""
 ) -> Iterator[tuple[str, str, Any]]:
     """Figure, quantity and a value for each run."""

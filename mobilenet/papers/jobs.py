@@ -60,7 +60,7 @@ def perform(job: Job) -> Result:
     from mobilenet.verify.judge import overall
 
     scenario = scenario_of(job)
-    outcome, watch = _watched(scenario) if job.is_watched else (Experiment(scenario).run(), None)
+    outcome, watch = _run_watched(scenario) if job.is_watched else (Experiment(scenario).run(), None)
     recording = outcome.recording
     facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
     tables, counters = recording.tables(), recording.document()
@@ -68,7 +68,7 @@ def perform(job: Job) -> Result:
     answer = overall(verify(events, samples, tables["positions"], counters, facts))
     watched = watch.found(events, samples) if watch is not None else None
     if watch is not None and watched is not None and job.beside is not None and (of := watch.of_two()):
-        other, its_watch = _watched(scenario.changed(job.beside))
+        other, its_watch = _run_watched(scenario.changed(job.beside))
         its_events = other.recording.events.columns()
         watched["pairs"] = latencies(of, watch.received, delivered(events)) + latencies(
             of, its_watch.received, delivered(its_events)
@@ -76,7 +76,7 @@ def perform(job: Job) -> Result:
     return Result(job.key, metrics(events, samples, counters, facts), counters, answer, watched)
 
 
-def _watched(scenario: ProcessScenario) -> tuple[Outcome, Watch]:
+def _run_watched(scenario: ProcessScenario) -> tuple[Outcome, Watch]:
     from mobilenet.simulation.processes.experiment import Experiment
 
     watch = Watch(scenario.processes)
@@ -95,11 +95,11 @@ def perform_all(
 ) -> dict[tuple[Any, ...], list[Result]]:
     """Results by key, in the order of the jobs, not of completion; `results` is the file that keeps them."""
     names = [identity(job) for job in jobs]
-    done = {} if results is None else kept(results)
+    done = {} if results is None else completed_results(results)
     missing = [k for k, name in enumerate(names) if name not in done]
     if len(missing) < len(jobs):
         say(f"{len(jobs) - len(missing)} of {len(jobs)} runs are complete: {results}")
-    for count, (k, result) in enumerate(performed(perform, jobs, missing, workers), 1):
+    for count, (k, result) in enumerate(results_of(perform, jobs, missing, workers), 1):
         done[names[k]] = result
         if results is not None:
             keep(results, names[k], result)
@@ -118,7 +118,7 @@ def say_what_is_not_valid(results: dict[tuple[Any, ...], list[Result]], say: Cal
                 say(f"{key}: {result.answer}")
 
 
-def performed(
+def results_of(
     work: Callable[[Job], Done], jobs: Sequence[Job], chosen: list[int], workers: int | None
 ) -> Iterator[tuple[int, Done]]:
     """What `work` makes of the chosen jobs, in the order in which it is done."""
@@ -143,8 +143,8 @@ def digest_of_code() -> str:
     return digest.hexdigest()[:16]
 
 
-def kept(results: Path) -> dict[str, Result]:
-    """What is there."""
+def completed_results(results: Path) -> dict[str, Result]:
+    """Read the results that are there."""
     found = {}
     try:
         lines = results.read_text(encoding="utf-8").splitlines()

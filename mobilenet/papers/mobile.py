@@ -29,10 +29,10 @@ from mobilenet.papers.mobile_tables import (
     Runs,
     definition_rows,
     directories,
+    interval_in_words,
     length_rows,
     over_time,
     rows_of,
-    shown,
     values_of,
     verdict_rows,
 )
@@ -46,7 +46,7 @@ from mobilenet.studies.study import run_study
 
 PRINTED = PAPERS / "wilhelm2020_mobile.csv"
 BACK_WITHIN = 2.0  # times what it was before: it has recovered
-NOT_RECOVERED = {9.0: "does not entirely recover before the next"}  # length of an outage -> Section V.C on it
+NOT_RECOVERED = {9.0: "does not recover entirely before the next"}  # length of an outage -> Section V.C on it
 LOOK_S = 5.0  # before each fault, the mean SBuffer of s3 over this time
 
 
@@ -57,7 +57,7 @@ class Line:
     printed: str
     ours: str
     verdict: str
-    known: str  # how well: half of the interval over the mean, and why it is wide where it is
+    precision: str  # how well: half of the interval over the mean, and why it is wide where it is
     engineering: str  # the same with the engineering defaults, where that was asked for
     place: str
     remark: str = ""  # what was tried, where it does not come out
@@ -130,9 +130,11 @@ def line(
     """
     found = t_interval(values)
     verdict = meant if isinstance(meant, str) else held_against(found.mean, *meant)
-    other = "" if beside is None or not len(beside) else shown(t_interval(beside))
+    other = "" if beside is None or not len(beside) else interval_in_words(t_interval(beside))
     remark = "" if verdict == "fits" else remark
-    return Line(experiment, quantity, printed, shown(found), verdict, known(found, values), other, place, remark)
+    return Line(
+        experiment, quantity, printed, interval_in_words(found), verdict, precision(found, values), other, place, remark
+    )
 
 
 def held_against(mean: float, low: float, high: float) -> str:
@@ -142,7 +144,7 @@ def held_against(mean: float, low: float, high: float) -> str:
     return f"{mean / printed:.2g} times" if 0 < printed < float("inf") else "above" if mean > high else "below"
 
 
-def known(i: Interval, values: Values) -> str:
+def precision(i: Interval, values: Values) -> str:
     """How well the mean is known; where not to KNOWN_TO, what the runs were like."""
     if i.mean == 0:
         return f"n = {i.n}"
@@ -153,7 +155,7 @@ def known(i: Interval, values: Values) -> str:
 
 def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
     """The text's statements on two experiments: the same seeds, so differences and ratios are paired."""
-    over = "flooding over TCP against the mobile broadcast"
+    over = "flooding over TCP compared with the mobile broadcast"
     for metric, printed, low, high, place in (
         ("delivery_delay_mean_s", "10 times (2 s against 0.20 s)", 9.5, 10.5, "V.A"),
         ("copies_and_acks_per_delivery", "4 times (1.58 against 0.4)", 3.9, 4.0, "V.A"),
@@ -164,10 +166,12 @@ def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
         verdict = held_against(float(ratio.split()[0]), low, high)
         known_how = "geometric mean over pairs"
         yield Line(over, f"{metric}, ratio", printed, ratio, verdict, known_how, beside, place)
-    walking, standing = paired(runs["dynamic"], runs["static_25"], "delivery_delay_mean_s")
-    beside_each_other = paired(others["dynamic"], others["static_25"], "delivery_delay_mean_s") if others else None
+    walking, standing = paired_values(runs["dynamic"], runs["static_25"], "delivery_delay_mean_s")
+    beside_each_other = (
+        paired_values(others["dynamic"], others["static_25"], "delivery_delay_mean_s") if others else None
+    )
     yield line(
-        "walking against standing, 25 messages a second",
+        "walking compared with standing, 25 messages a second",
         "delivery_delay_mean_s, difference",
         "+0.05 s",
         walking - standing,
@@ -177,7 +181,7 @@ def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
     )
 
 
-def paired(rows: Rows, baseline: Rows, metric: str) -> tuple[Values, Values]:
+def paired_values(rows: Rows, baseline: Rows, metric: str) -> tuple[Values, Values]:
     """The pairs of the replications that both have."""
     one, other = (
         {row["replication"]: float(row[metric]) for row in table if row[metric]} for table in (rows, baseline)
@@ -187,7 +191,7 @@ def paired(rows: Rows, baseline: Rows, metric: str) -> tuple[Values, Values]:
 
 
 def ratio_of(rows: Rows, baseline: Rows, metric: str) -> str:
-    found = compare_pairs(*paired(rows, baseline, metric))
+    found = compare_pairs(*paired_values(rows, baseline, metric))
     return f"{found.ratio:.3g} times ({found.ratio_low:.3g} to {found.ratio_high:.3g})"
 
 
@@ -205,7 +209,7 @@ def collapse_lines(out: Path, runs: Runs) -> Iterator[Line]:
     missing = np.array(
         [series.never_joined(directory) for directory in directories(out, runs, "tcp_static")], dtype=np.float64
     )
-    never, printed = "hosts of 70 that never become members", "connections fail (75 s are exceeded)"
+    never, printed = "hosts of 70 that never become members", "connections fail (75 s is exceeded)"
     yield line(WORDS["tcp_static"], never, printed, missing, "", place)
 
 
@@ -223,15 +227,15 @@ def recovery_lines(out: Path, runs: Runs) -> Iterator[Line]:
             WORDS["faults"],
             f"SBuffer of s3 around an outage of {outage_s:g} s",
             printed,
-            f"{shown(first)} before, {shown(then)} before the next",
-            verdict + (", unlike print" if recovers == (outage_s in NOT_RECOVERED) else ""),
+            f"{interval_in_words(first)} before, {interval_in_words(then)} before the next",
+            verdict + (", unlike in the paper" if recovers == (outage_s in NOT_RECOVERED) else ""),
             f"n = {then.n}",
             "",
             "V.C, Figure 8b",
         )
     most = values_of(runs["faults"], "station_sbuffer_max")
-    remark = "not seen: ours stay below 400 here; in the search a station with 642 recovered in 1.5 s"
-    yield line(WORDS["faults"], "station_sbuffer_max", "unstable from some 400 on", most, "", "V.C", remark)
+    remark = "not seen: ours stay below 400 here; in the search, a station with 642 recovered in 1.5 s"
+    yield line(WORDS["faults"], "station_sbuffer_max", "unstable from about 400", most, "", "V.C", remark)
 
 
 # --- the further tables
@@ -246,10 +250,10 @@ def document(rows: list[dict[str, Any]], tables: dict[str, list[dict[str, Any]]]
     columns = {
         "experiment": "experiment",
         "quantity": "quantity",
-        "printed": "in print",
+        "printed": "published",
         "ours": "ours",
         "verdict": "",
-        "known": "known to",
+        "known": "precision",
     }
     columns |= {"engineering": "engineering defaults"} if with_engineering else {}
     tried = list(
@@ -261,9 +265,9 @@ def document(rows: list[dict[str, Any]], tables: dict[str, list[dict[str, Any]]]
         "# Wilhelm, Arantes and Sens (2020), Section V\n\nMeans over replications with 95 % t intervals, on seeds from"
         " 2000 on.\n\n"
         + table(rows, columns | {"place": "where"})
-        + "\n## What does not come out\n\n"
+        + "\n## What is not reproduced\n\n"
         + "".join(tried)
-        + "\n## Other definitions\n\n"
+        + "\n## Alternative definitions\n\n"
         + table(tables["mobile_definitions"], {name: name for name in as_they_are["mobile_definitions"]})
         + "\n## Delay of flooding over TCP and the length of the run\n\n"
         + table(tables["mobile_lengths"], {name: name for name in lengths})

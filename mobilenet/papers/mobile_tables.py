@@ -39,7 +39,7 @@ def values_of(rows: Rows, metric: str) -> Values:
     return np.array([float(row[metric]) for row in rows if row[metric]])
 
 
-def shown(i: Interval) -> str:
+def interval_in_words(i: Interval) -> str:
     return f"{i.mean:.3g} ± {i.half_width:.2g}"
 
 
@@ -52,8 +52,8 @@ def definition_rows(runs: Runs) -> list[dict[str, Any]]:
     """Each definition of a collision and of a message per delivery, in each experiment that has a figure in print."""
     printed = {"static": ("10 %", "0.4"), "dynamic": ("7.5-8.5 %", ""), "tcp_static": ("5 %", "1.58")}
     return [
-        {"experiment": WORDS[name], "collisions in print": collisions, "messages in print": messages}
-        | {metric: shown(t_interval(values_of(runs[name], metric))) for metric in DEFINITIONS}
+        {"experiment": WORDS[name], "collisions, published": collisions, "messages, published": messages}
+        | {metric: interval_in_words(t_interval(values_of(runs[name], metric))) for metric in DEFINITIONS}
         for name, (collisions, messages) in printed.items()
     ]
 
@@ -68,8 +68,8 @@ def length_rows(out: Path, runs: Runs) -> list[dict[str, Any]]:
             {
                 "length_s": f"{length_s:g}",
                 "n": seen.n,
-                "delivered until then, s": shown(seen),
-                "all that was broadcast until then, s": shown(all_of_them),
+                "delivered by then, s": interval_in_words(seen),
+                "all that was broadcast by then, s": interval_in_words(all_of_them),
                 "mean_delivered_s": seen.mean,
                 "low_delivered_s": seen.low,
                 "high_delivered_s": seen.high,

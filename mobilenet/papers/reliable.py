@@ -157,8 +157,8 @@ def _suspicions(n: int) -> Iterator[Job]:
 
 
 def _noticed(n: int) -> Job:
-    """When p0's crash is noticed, without the broadcast: the detector has its own lane, and All-RB sends a million
-    messages after it.
+    """Return the job that shows when p0's crash is noticed, without the broadcast: the detector has its own lane, and
+    All-RB sends a million messages after it.
     """
     idle = (f"processes={n}", "protocol={name: all_to_all}", "workload.sources=0", _crash(0, _left(n, "All-RB")))
     return Job((NOTICED, n, "All-RB"), "reliable.yaml", idle)

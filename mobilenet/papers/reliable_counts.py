@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.clock import SECOND
-from mobilenet.papers.jobs import Job, Result, identity, keep, kept, performed, scenario_of
+from mobilenet.papers.jobs import Job, Result, completed_results, identity, keep, results_of, scenario_of
 from mobilenet.quoting import counted
 
 KINDS = ("tree", "delv", "ack", "copy")
@@ -70,9 +70,9 @@ def count_all(
 ) -> dict[tuple[Any, ...], Counts]:
     """Counts by key; `results` is the file that keeps them."""
     names = [f"{identity(job)} counts" for job in jobs]
-    done = kept(results)
+    done = completed_results(results)
     missing = [k for k, name in enumerate(names) if name not in done]
-    for k, counts in performed(count, jobs, missing, workers):
+    for k, counts in results_of(count, jobs, missing, workers):
         done[names[k]] = Result((), {}, {}, "counted", counts._asdict())
         keep(results, names[k], done[names[k]])
     if missing:

@@ -34,9 +34,9 @@ FREE, T0, T1, SOURCE, RANDOM = (
 )
 OTHERS = {at: tuple(f"crash of {who} at {at[-2:]}" for who in ("p1", "p(n-1)")) for at in (T0, T1)}
 BEFORE = "p(n/2) suspected before"
-ALONE = "p(n/2) suspected by p0 alone, wrongly"
-ALL_MISTAKEN = "p(n/2) suspected by all, wrongly"
-EVERYBODY = "p0 suspects everybody, wrongly"
+ALONE = "p(n/2) wrongly suspected only by p0"
+ALL_MISTAKEN = "p(n/2) wrongly suspected by all"
+EVERYBODY = "p0 wrongly suspects all others"
 NOTICED = "crash of the source, without a broadcast"
 V, A, D = "VCube-RB", "All-RB", "DPath-RB"
 SEND = 0.1  # of the scenario
@@ -75,7 +75,7 @@ def statements(wanted: list[int], runs: Runs) -> Iterator[dict[str, str]]:
     with PRINTED.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             spoken = [n for n in sizes(1024, None) if int(row["smallest"] or 0) <= n <= int(row["largest"] or n)]
-            verdict, answer = judged(CHECKS[row["id"]], runs, spoken, wanted)
+            verdict, answer = judge_statement(CHECKS[row["id"]], runs, spoken, wanted)
             yield {
                 "id": row["id"],
                 "verdict": verdict,
@@ -85,7 +85,7 @@ def statements(wanted: list[int], runs: Runs) -> Iterator[dict[str, str]]:
             }
 
 
-def judged(check: Check, runs: Runs, spoken: list[int], wanted: list[int]) -> tuple[str, str]:
+def judge_statement(check: Check, runs: Runs, spoken: list[int], wanted: list[int]) -> tuple[str, str]:
     """One of hold, hold in part, fail, not checked; and where."""
     holding, failing, unchecked = [], [], []
     for n in spoken:
@@ -109,7 +109,7 @@ def judged(check: Check, runs: Runs, spoken: list[int], wanted: list[int]) -> tu
     if unchecked:
         parts.append(f"not checked for n = {', '.join(unchecked)}")
     verdict = ("hold in part" if holding else "fail") if failing else "hold" if holding else "not checked"
-    return verdict, "; ".join(parts) or "not checked: speaks of no size"
+    return verdict, "; ".join(parts) or "not checked: names no size"
 
 
 def _wrong(left: float, sign: str, right: float) -> str:
@@ -153,7 +153,7 @@ def every(*checks: Check) -> Check:
     return lambda r, n: list(chain.from_iterable(check(r, n) for check in checks))
 
 
-def counted(experiment: str, protocol: str, claims: Callable[[Counts, int], list[Claim]]) -> Check:
+def by_counts(experiment: str, protocol: str, claims: Callable[[Counts, int], list[Claim]]) -> Check:
     return lambda r, n: claims(r.counts(experiment, protocol, n), n)
 
 
@@ -210,21 +210,21 @@ def best(experiment: str, quantity: str) -> Check:
 
 CHECKS: dict[str, Check] = {
     # discussion on the performance
-    "goal": counted(FREE, V, lambda c, n: [(max(map(sum, zip(*c.sent.values(), strict=True))), "≤", log(n))]),
-    "best_per_cluster": counted(FREE, V, lambda c, n: [(c.most_per_cluster, "≤", 1)]),
+    "goal": by_counts(FREE, V, lambda c, n: [(max(map(sum, zip(*c.sent.values(), strict=True))), "≤", log(n))]),
+    "best_per_cluster": by_counts(FREE, V, lambda c, n: [(c.most_per_cluster, "≤", 1)]),
     "best_trees": value(FREE, V, "trees", "=", lambda n: n - 1),
-    "best_once": counted(FREE, V, lambda c, n: [(max(c.received["tree"]), "≤", 1)]),
-    "best_per_process": counted(FREE, V, lambda c, n: [(max(c.sent["tree"]), "≤", log(n))]),
+    "best_once": by_counts(FREE, V, lambda c, n: [(max(c.received["tree"]), "≤", 1)]),
+    "best_per_process": by_counts(FREE, V, lambda c, n: [(max(c.sent["tree"]), "≤", log(n))]),
     "suspected_before_tree": value(BEFORE, V, "trees", "=", lambda n: n - 2),
     "suspected_before_delv": value(BEFORE, V, "delvs", "=", lambda n: 1),
     "suspected_alone_tree": value(ALONE, V, "trees", "=", lambda n: n - 2),
     "suspected_alone_delv": value(ALONE, V, "delvs", "=", lambda n: 1),
-    "suspected_per_process": every(*(counted(e, V, lambda c, n: [(max(c.sent["tree"]), "≤", log(n)),
+    "suspected_per_process": every(*(by_counts(e, V, lambda c, n: [(max(c.sent["tree"]), "≤", log(n)),
     (max(c.sent["delv"]), "≤", 1)]) for e in (BEFORE, ALONE))),
-    "tree_reaches_all": every(*(counted(e, V, lambda c, n: [(min(c.received["tree"][1:]), "≥", 1)]) for e in (FREE,
+    "tree_reaches_all": every(*(by_counts(e, V, lambda c, n: [(min(c.received["tree"][1:]), "≥", 1)]) for e in (FREE,
     ALONE))),
     "everybody_delv": value(EVERYBODY, V, "delvs", "=", lambda n: n - 1),
-    "everybody_one_to_all": counted(EVERYBODY, V, lambda c, n: [(c.sent["delv"][0], "=", n - 1), (sum(map(sum,
+    "everybody_one_to_all": by_counts(EVERYBODY, V, lambda c, n: [(c.sent["delv"][0], "=", n - 1), (sum(map(sum,
     c.sent.values())), "=", n - 1)]),
     "resend_costs_most": compare((SOURCE, V), ">", (T1, V), "messages"),
     "false_as_true": same((ALL_MISTAKEN, V), (BEFORE, V), "trees", "delvs", "acks"),
@@ -241,10 +241,10 @@ CHECKS: dict[str, Check] = {
     "all_grows_faster_vcube": lambda r, n: [(r.grown(A, n), ">", r.grown(V, n))],
     "all_grows_faster_dpath": lambda r, n: [(r.grown(A, n), ">", r.grown(D, n))],
     "all_grows_by_copies": lambda r, n: [(r.grown(A, n), "=", round(SEND * (n - n // 2), 6))],
-    "source_sends_few": counted(FREE, V, lambda c, n: [(c.sent["tree"][0], "=", log(n)), (len(set(c.source_trees)),
+    "source_sends_few": by_counts(FREE, V, lambda c, n: [(c.sent["tree"][0], "=", log(n)), (len(set(c.source_trees)),
     "=", log(n))]),
-    "neighbours_forward": counted(FREE, V, lambda c, n: [(sum(c.sent["tree"][1:]), "=", n - 1 - log(n))]),
-    "all_one_sender": counted(FREE, A, lambda c, n: [(c.sent["tree"][0], "=", n - 1), (max(c.sent["tree"][1:]), "=",
+    "neighbours_forward": by_counts(FREE, V, lambda c, n: [(sum(c.sent["tree"][1:]), "=", n - 1 - log(n))]),
+    "all_one_sender": by_counts(FREE, A, lambda c, n: [(c.sent["tree"][0], "=", n - 1), (max(c.sent["tree"][1:]), "=",
     0)]),
     "dpath_below_vcube": compare((FREE, D), "<", (FREE, V)),
     "vcube_scales": lambda r, n: [(r.grown(V, n), "≤", r.grown(V, n // 2))],
@@ -253,19 +253,19 @@ CHECKS: dict[str, Check] = {
     "messages_kinds": every(*(value(FREE, p, kind, "=", lambda n: n - 1) for p in (V, A) for kind in ("trees",
     "acks"))),
     "dpath_more": every(*(compare((FREE, D), ">", (FREE, p), "messages") for p in (V, A))),
-    "dpath_copies": counted(FREE, D, lambda c, n: exactly(c.received["copy"][1:], log(n))),
+    "dpath_copies": by_counts(FREE, D, lambda c, n: exactly(c.received["copy"][1:], log(n))),
     # one faulty node in the subtree
     "any_process_all": every(*(same((t, A), (o, A), "latency", "messages") for t in (T0, T1) for o in OTHERS[t])),
     "any_process_dpath": every(*(same((t, D), (o, D), "latency", "messages") for t in (T0, T1) for o in OTHERS[t])),
     "no_extra_at_t0": every(*(compare((T0, p), "≤", (FREE, p), "messages") for p in (V, A, D))),
-    "next_at_t0": counted(T0, V, next_one),
-    "once_at_t0": counted(T0, V, lambda c, n: inside(c, n, 1)),
-    "forwards_before_t1": counted(T1, V, lambda c, n: [(c.sent["tree"][n // 2], "=", log(n) - 1)]),
-    "next_at_t1": counted(T1, V, next_one),
-    "twice_at_t1": counted(T1, V, lambda c, n: inside(c, n, 2)),
+    "next_at_t0": by_counts(T0, V, next_one),
+    "once_at_t0": by_counts(T0, V, lambda c, n: inside(c, n, 1)),
+    "forwards_before_t1": by_counts(T1, V, lambda c, n: [(c.sent["tree"][n // 2], "=", log(n) - 1)]),
+    "next_at_t1": by_counts(T1, V, next_one),
+    "twice_at_t1": by_counts(T1, V, lambda c, n: inside(c, n, 2)),
     "delivered_once_at_t1": every(value(T1, V, "deliveries", "=", lambda n: n),
     value(T1, V, "not valid", "=", lambda n: 0)),
-    "second_round_at_t1": counted(T1, V, lambda c, n: [(first(c), "≥", interval()), (by_source(c), "<",
+    "second_round_at_t1": by_counts(T1, V, lambda c, n: [(first(c), "≥", interval()), (by_source(c), "<",
     2 * interval())]),
     "completed_at_t1": value(T1, V, "complete", "=", lambda n: 1),
     "higher_vcube_t0": compare((T0, V), ">", (FREE, V)),
@@ -276,7 +276,7 @@ CHECKS: dict[str, Check] = {
     "all_at_detection_t1": at_detection(T1),
     "suspected_get_it": every(value(BEFORE, A, "trees", "=", lambda n: n - 1),
     value(BEFORE, V, "delvs", "≥", lambda n: 1)),
-    "in_the_cluster": every(*(counted(t, V, outside) for t in (T0, T1))),
+    "in_the_cluster": every(*(by_counts(t, V, outside) for t in (T0, T1))),
     "more_at_t1": compare((T1, V), ">", (FREE, V), "messages"),
     "more_than_all_at_t1": compare((T1, V), ">", (T1, A), "messages"),
     "vcube_higher_small_t0": compare((T0, V), ">", (T0, A)),
@@ -292,18 +292,18 @@ CHECKS: dict[str, Check] = {
     # failure of the source
     "source_has_sent": every(*(value(SOURCE, p, "never_left", "=", lambda n: 0) for p in (V, A))),
     "source_all_receive": every(*(value(SOURCE, p, "deliveries", "=", lambda n: n) for p in (V, A))),
-    "source_noticed": counted(SOURCE, V, lambda c, n: [(sum(at is not None for at in c.suspected), "=", n - 1)]),
-    "source_restarts_vcube": counted(SOURCE, V, lambda c, n: [(min(c.sent["tree"][1:]), "≥", 1)]),
+    "source_noticed": by_counts(SOURCE, V, lambda c, n: [(sum(at is not None for at in c.suspected), "=", n - 1)]),
+    "source_restarts_vcube": by_counts(SOURCE, V, lambda c, n: [(min(c.sent["tree"][1:]), "≥", 1)]),
     "source_restarts_all": value(SOURCE, A, "trees", "=", lambda n: (n - 1) * n),
-    "source_first_round_vcube": counted(SOURCE, V, lambda c, n: [(first(c), "<", interval())]),
-    "source_first_round_all": counted(NOTICED, A, lambda c, n: [(first(c), "<", interval())]),
+    "source_first_round_vcube": by_counts(SOURCE, V, lambda c, n: [(first(c), "<", interval())]),
+    "source_first_round_all": by_counts(NOTICED, A, lambda c, n: [(first(c), "<", interval())]),
     "source_dpath_once": compare((SOURCE, D), "≤", (FREE, D), "messages"),
     "source_latency": compare((SOURCE, V), "<", (SOURCE, A)),
     "source_messages": compare((SOURCE, V), "<", (SOURCE, A), "messages"),
     "imbalance_vcube": lambda r, n: [(r.messages(SOURCE, V, n, "trees"), "≠", r.messages(SOURCE, V, n, "acks"))],
     "imbalance_all": lambda r, n: [(r.messages(SOURCE, A, n, "trees"), "≠", r.messages(SOURCE, A, n, "acks"))],
-    "no_ack_to_faulty": counted(SOURCE, V, lambda c, n: [(c.received["ack"][0], "=", 0)]),
-    "ack_cancelled": counted(SOURCE, V, lambda c, n: [(c.acks_to_suspected, "=", 0)]),
+    "no_ack_to_faulty": by_counts(SOURCE, V, lambda c, n: [(c.received["ack"][0], "=", 0)]),
+    "ack_cancelled": by_counts(SOURCE, V, lambda c, n: [(c.acks_to_suspected, "=", 0)]),
     "sent_again_fewer": lambda r, n: [(again(r, n, V), "<", again(r, n, A))],
     "source_dpath_latency": similar,
     "source_dpath_messages": every(compare((SOURCE, D), "≥", (T0, D), "messages"),

@@ -48,7 +48,7 @@ class Watch:
 
     @cached_property
     def received(self) -> Instants:
-        """When each message came to each process."""
+        """Return when each message came to each process."""
         return {(to, m.id): time_ns for time_ns, to, packet in self._arrivals for m in packet.messages}
 
     def of_two(self) -> list[tuple[int, MessageId]]:
@@ -56,7 +56,7 @@ class Watch:
         return [(to, m.id) for _, to, packet in self._arrivals if len(packet.messages) == 2 for m in packet.messages]
 
     def found(self, events: Mapping[str, list[Any]], samples: Mapping[str, list[Any]]) -> Watched:
-        """As JSON can hold it."""
+        """Return what was observed, in a form that JSON can hold."""
         return {
             "dependencies": sorted(map(list, dependencies(events).items())),
             "pending": pending(samples, len(self._company)),
@@ -81,7 +81,7 @@ def dependencies(events: Mapping[str, list[Any]]) -> Counter[int]:
 
 
 def delivered(events: Mapping[str, list[Any]]) -> Instants:
-    """When each message was delivered at each process, its source included."""
+    """Return when each message was delivered at each process, its source included."""
     rows = zip(events["time_ns"], events["node"], events["event"], events["message"], strict=True)
     return {(int(node[1:]), _id(message)): time_ns for time_ns, node, event, message in rows if event == "deliver"}
 

@@ -45,8 +45,8 @@ def _is_shown(value: Any) -> bool:
     return type(value) in (bool, int) or type(value) is float and math.isfinite(value)
 
 
-WHOLE = Kind(_is_whole, "a whole number from 0")
-WHOLE_OR_NULL = Kind(lambda value: value is None or _is_whole(value), "a whole number from 0, or null")
+WHOLE = Kind(_is_whole, "a whole number ≥ 0")
+WHOLE_OR_NULL = Kind(lambda value: value is None or _is_whole(value), "a whole number ≥ 0, or null")
 FRAME_BYTES = Kind(
     lambda value: _is_whole(value) and value <= MOST_FRAME_BYTES, f"a whole number from 0 to {MOST_FRAME_BYTES}"
 )
@@ -107,7 +107,7 @@ ACTIONS: Mapping[str, Action] = {
 }
 
 
-def _shown(value: Any) -> str:
+def _as_json(value: Any) -> str:
     """As the program wrote it: null, and not None."""
     return repr(value[:60]) if type(value) is str else json.dumps(value)[:60]
 
@@ -119,7 +119,7 @@ def require(action: Mapping[str, Any], role: Role) -> None:
     if known is None or role not in known.roles:
         names = ", ".join(each for each, one in ACTIONS.items() if role in one.roles)
         whose = "" if known is None else f" of a {known.roles[0]}, not of a {role}"
-        what = f"an action{whose}" if known is not None else "no action"
+        what = f"an action{whose}" if known is not None else "not an action"
         raise ValueError(f"{name!r} is {what}; expected one of {names}, done")
     if not action.keys() <= known.keys:
         stranger = next(key for key in action if key not in known.keys)
@@ -129,11 +129,11 @@ def require(action: Mapping[str, Any], role: Role) -> None:
         if key not in action:
             raise ValueError(f"{name} needs the key {key!r}: {kind.words}")
         if not kind.fits(action[key]):
-            raise ValueError(f"{key} is {_shown(action[key])}, expected {kind.words}")
+            raise ValueError(f"{key} is {_as_json(action[key])}, expected {kind.words}")
     if len(action) > len(known.needs) + 1:
         for key, kind in known.may.items():
             if key in action and not kind.fits(action[key]):
-                raise ValueError(f"{key} is {_shown(action[key])}, expected {kind.words}")
+                raise ValueError(f"{key} is {_as_json(action[key])}, expected {kind.words}")
     if name == "timer" and ("after_ns" in action) == ("between_ns" in action):
         raise ValueError("a timer needs either after_ns or between_ns")
     if action.get("payload_bytes", 0) > action.get("bytes", MOST):

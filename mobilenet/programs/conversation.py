@@ -37,7 +37,7 @@ def _no_number(name: str) -> NoReturn:
 decode = json.JSONDecoder(parse_constant=_no_number).decode
 
 
-def shown(line: str) -> str:
+def short_line(line: str) -> str:
     """A line in a message."""
     return spelled_out(cut(line, LONGEST_SHOWN))
 
@@ -143,7 +143,7 @@ class Conversation:
         try:
             lines = answer.decode().split("\n")
         except UnicodeDecodeError as error:
-            self._fail(f"bytes that are not UTF-8, after {shown(answer[: error.start].decode()[-60:])!r}", event)
+            self._fail(f"bytes that are not UTF-8, after {short_line(answer[: error.start].decode()[-60:])!r}", event)
         lines.pop()
         actions = []
         for number, line in enumerate(lines, 1):
@@ -182,20 +182,20 @@ class Conversation:
 
     def _fail_late(self, event: str) -> NoReturn:
         error = (
-            f"{self._name}: no answer within {self._within_s:g} s (protocol.answer_within_s){_told(event)}; expected"
+            f"{self._name}: no answer within {self._within_s:g} s (protocol.answer_within_s){_after(event)}; expected"
             ' lines that end with {"do":"done"} and are flushed'
         )
         raise ProgramError(error, is_input=False)
 
     def _fail_line(self, number: int, line: str, what: str, event: str) -> NoReturn:
-        self._fail(f"line {self._lines + number} of its output, {shown(line)}: {what}", event)
+        self._fail(f"line {self._lines + number} of its output, {short_line(line)}: {what}", event)
 
     def _fail(self, what: str, event: str) -> NoReturn:
-        raise ProgramError(f"{self._name}: {what}{_told(event)}")
+        raise ProgramError(f"{self._name}: {what}{_after(event)}")
 
 
-def _told(event: str) -> str:
-    return f"; the event was {shown(event)}" if event else ""
+def _after(event: str) -> str:
+    return f"; the event was {short_line(event)}" if event else ""
 
 
 def _ends(answer: bytes) -> bool:

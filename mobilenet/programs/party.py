@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from mobilenet.programs.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.programs.cast import Cast
 from mobilenet.programs.children import ProgramError
-from mobilenet.programs.conversation import Conversation, shown
+from mobilenet.programs.conversation import Conversation, short_line
 from mobilenet.programs.message import Says, encode, message_class, text_of
 
 MOST_AT_ONCE = 100_000  # events at one moment, of one node: far more than any network brings
@@ -124,7 +124,7 @@ class Party:
         if self._at_once > MOST_AT_ONCE:
             raise ProgramError(
                 f"{self._name}: more than {MOST_AT_ONCE:,} events at the same moment, so time does not advance; the"
-                f" last: {shown(line)}; expected pauses between actions, for example timers above 0 ns"
+                f" last: {short_line(line)}; expected pauses between actions, for example timers above 0 ns"
             )
         note = self._cast.note
         if note is not None:
@@ -173,7 +173,7 @@ class Party:
         found = says(action, self._cast.kinds)
         if found.size_bytes > MOST_FRAME_BYTES:
             raise ValueError(
-                f"its message and payload_bytes add up to {found.size_bytes} bytes, and a frame carries at most"
+                f"its message and payload_bytes add up to {found.size_bytes} bytes, but a frame carries at most"
                 f" {MOST_FRAME_BYTES}; expected a smaller message, or `bytes` with its size"
             )
         return found

@@ -109,7 +109,7 @@ class Supervisor:
         return {"code": code, "tail": program.tail.decode("utf-8", "replace")}
 
     def do_ended(self, asked: Line, descriptors: list[int]) -> Line:
-        """Those that have ended by now, even if another process still holds their output."""
+        """Return the programs that have ended by now, even if another process still holds their output."""
         return {"pids": [pid for pid, program in self.programs.items() if exit_code(program.child) is not None]}
 
     def do_kill(self, asked: Line, descriptors: list[int]) -> Line:

@@ -52,7 +52,7 @@ class _Constant(NamedTuple):
 
 def read(text: str, file: str) -> Shapes:
     constants: list[_Constant] = []
-    top = _parsed(text, file, constants)
+    top = _parse(text, file, constants)
     if not isinstance(top, dict) or not isinstance(top.get("type"), str):
         raise ScenarioError(f'{file}: not GeoJSON; expected an object with a type, such as {{"type": ...}}')
     lonlat = _says_lonlat(top, file)
@@ -68,7 +68,7 @@ def read(text: str, file: str) -> Shapes:
     return shapes
 
 
-def _parsed(text: str, file: str, constants: list[_Constant]) -> Any:
+def _parse(text: str, file: str, constants: list[_Constant]) -> Any:
     """`constants`: takes those that it contains."""
 
     def keep(name: str) -> _Constant:

@@ -27,7 +27,7 @@ from mobilenet.propagation.shapes import Corners, Shape, Shapes
 from mobilenet.propagation.walls import Building, Ring, Walls
 from mobilenet.tracks.projection import Origin, to_plane
 from mobilenet.tracks.samples import FARTHEST_M
-from mobilenet.tracks.source import called, head, opened
+from mobilenet.tracks.source import head, open_tracks, path_text
 
 MOST_BYTES = 100_000_000
 POST = 0.05  # metres; degrees would be 5 km
@@ -53,9 +53,9 @@ def read_buildings(path: Path, origin: Origin | None = None) -> list[Building]:
 
 
 def _read(path: Path) -> Shapes:
-    file = called(path)
+    file = path_text(path)
     is_xml = head(path).lstrip().startswith("<")
-    with opened(path) as stream:
+    with open_tracks(path) as stream:
         if is_xml:
             return sumo_polygons.read(stream, file)
         data = stream.read(MOST_BYTES + 1)

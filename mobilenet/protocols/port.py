@@ -123,7 +123,7 @@ class StationPort(Port, Protocol):
 
 
 class HostPort(Port, Protocol):
-    """Additional calls of the port of a host: its upcalls to the application, which are also its trace."""
+    """Additional calls of a host's port: upcalls to the application, which also form the host's trace."""
 
     def deliver(self, message: MessageId, body: Any) -> None:
         """Deliver a message to the application. The record notes `deliver`, with the station of the host's cell. `body`

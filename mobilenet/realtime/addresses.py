@@ -28,7 +28,7 @@ class Addresses:
         self._folder: TemporaryDirectory[str] | None = None  # of files of hosts, until close()
 
     def of(self, host: int, peer: int) -> str:
-        """Where `host` reaches `peer`, without the port; to itself its own address."""
+        """Return the address at which `host` reaches `peer`, without the port; for itself, its own address."""
         return f"{self._text}.{peer if self.flat else host}.{peer}"
 
     def ends(self, address: bytes) -> tuple[int, int] | None:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import ProgramError
-from mobilenet.programs.conversation import shown
+from mobilenet.programs.conversation import short_line
 from mobilenet.quoting import quoted
 from mobilenet.scenario.base import is_file
 
@@ -69,7 +69,7 @@ class Expressions:
                             break
         except _TooLong:
             raise ProgramError(
-                f"h{host}: its line {_shown(line)}: protocol.lines.{key} takes longer to search for than"
+                f"h{host}: its line {_in_words(line)}: protocol.lines.{key} takes longer to search for than"
                 f" {LONGEST_SEARCH_S:g} s; expected an expression without repetitions of repetitions, such as (a+)+"
             ) from None
 
@@ -80,7 +80,7 @@ class Expressions:
             where = "its standard output" if log is None else quoted(log)
             last = self._first + self._hosts - 1
             raise ScenarioError(
-                f"protocol.lines.deliver: h{host}: the line {_shown(line)} in {where}: got sender"
+                f"protocol.lines.deliver: h{host}: the line {_in_words(line)} in {where}: got sender"
                 f" {sender + self._first}, expected a host from {self._first} to {last}; if the programs number hosts"
                 " from 1, set protocol.lines.first_number: 1"
             )
@@ -90,16 +90,16 @@ class Expressions:
 def _whole(host: int, text: bytes | None, line: bytes) -> int:
     """What a group of an expression has found, as a number."""
     if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
-        what = "nothing" if text is None else _shown(text)
+        what = "nothing" if text is None else _in_words(text)
         raise ProgramError(
-            f"h{host}: its line {_shown(line)}: protocol.lines found {what}, expected a whole number of at most"
+            f"h{host}: its line {_in_words(line)}: protocol.lines found {what}, expected a whole number of at most"
             f" {LONGEST_NUMBER} digits"
         )
     return int(text)
 
 
-def _shown(text: bytes) -> str:
-    return shown(text.decode("utf-8", "replace"))
+def _in_words(text: bytes) -> str:
+    return short_line(text.decode("utf-8", "replace"))
 
 
 class _TooLong(Exception):

@@ -56,7 +56,7 @@ def lines_of(directory: Path, progress: Progress | None = None, allow_code: bool
 
 
 def lines_of_node(lines: list[Line], node: str, life: int, directory: Path) -> list[Line]:
-    """Those of one life of a node."""
+    """Return the lines of one life of a node."""
     found = [line for line in lines if line.node == node and line.life == life]
     if not found:
         there = sorted({line.node for line in lines}, key=lambda name: (name[0], int(name[1:])))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet import __version__
-from mobilenet.expected.by_kind import declared, measures
+from mobilenet.expected.by_kind import declared_manifest, measures
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.schema import FORMAT_VERSION
 from mobilenet.scenario import AnyScenario
@@ -32,7 +32,7 @@ def manifest(
         "wall_s": round(wall_s, 3),
         "command": command,
         "quiescent": quiescent,
-        **declared(scenario),
+        **declared_manifest(scenario),
         "measures": measures(scenario),
         **more,
     }

@@ -72,7 +72,7 @@ class EventLog:
         return self.time_ns.append, self.node.append, self.event.append, self.message.append
 
     def rows(self, first: int) -> list[tuple[Any, ...]]:
-        """Those from number `first` on."""
+        """Return the rows from number `first` on."""
         return list(zip(*(column[first:] for column in self.columns().values()), strict=True))
 
     def fingerprint(self) -> str:

@@ -12,12 +12,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mobilenet.expected.by_kind import declared
+from mobilenet.expected.by_kind import declared_manifest
 from mobilenet.rundir.kinds import MOBILE, kind_of
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest, require_files
 from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.scenario import ScenarioError
-from mobilenet.scenario.run_source import recorded
+from mobilenet.scenario.run_source import read_source
 
 NUMBER = (int, float)
 FACTS: dict[str, Any] = {
@@ -37,14 +37,14 @@ def fault(directory: Path) -> str | None:
     try:
         manifest = read_manifest(directory)
         require_files(directory, manifest)
-        scenario = recorded(directory / "scenario.yaml")
+        scenario = read_source(directory / "scenario.yaml")
         derived = derived_fault(directory)
         counters = read_json(directory, "counters.json")
     except RunError as error:
         return str(error)
     except ScenarioError as error:
         return f"{str(error).splitlines()[0]}; the run is damaged"
-    wrong = _in_manifest(manifest, declared(scenario))
+    wrong = _in_manifest(manifest, declared_manifest(scenario))
     if wrong is not None:
         return f"{directory / 'manifest.json'}: {wrong}; the run is damaged"
     if derived is not None:

@@ -98,7 +98,7 @@ class Table(Mapping[str, list[Any]]):
         found = self._coded.get(name)
         if found is None:
             known = self._lists.get(name)
-            found = self._coded[name] = _coded(known) if known is not None else self._coded_by_arrow(name)
+            found = self._coded[name] = _encode(known) if known is not None else self._coded_by_arrow(name)
         return found
 
     def numbers(self, name: str) -> np.ndarray:
@@ -146,9 +146,9 @@ class Table(Mapping[str, list[Any]]):
                     digest.update(self.numbers(name).astype("<i8", copy=False).tobytes())
                 elif self.rows:
                     coded = self.coded(name)
-                    said = [*map(_marked, coded.words), b"\x00"]
+                    said = [*map(_mark, coded.words), b"\x00"]
                     codes = np.where(coded.codes < 0, len(coded.words), coded.codes)
-                    digest.update(_spelled(said, codes))
+                    digest.update(_spell(said, codes))
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
@@ -185,7 +185,7 @@ class Table(Mapping[str, list[Any]]):
         return Coded(codes, found.dictionary.to_pylist())
 
 
-def _coded(values: list[Any]) -> Coded:
+def _encode(values: list[Any]) -> Coded:
     if values.count(None) == len(values):
         return Coded(np.full(len(values), NOTHING, np.int32), [])
     code = dict.fromkeys(values)
@@ -196,7 +196,7 @@ def _coded(values: list[Any]) -> Coded:
     return Coded(np.fromiter(map(code.__getitem__, values), np.int32, len(values)), words)
 
 
-def _marked(value: Any) -> bytes:
+def _mark(value: Any) -> bytes:
     if isinstance(value, int):
         return b"\x01" + struct.pack("<q", value)
     text = str(value).encode()
@@ -218,7 +218,7 @@ def _codes(codes: np.ndarray) -> list[pa.Buffer | None]:
     return [None if some.all() else pa.py_buffer(np.packbits(some, bitorder="little")), pa.py_buffer(codes)]
 
 
-def _spelled(texts: list[bytes], codes: np.ndarray) -> pa.Buffer | bytes:
+def _spell(texts: list[bytes], codes: np.ndarray) -> pa.Buffer | bytes:
     """Return the text of each row's code, one behind the other."""
     if len(codes) < FEW:
         return b"".join(map(texts.__getitem__, codes.tolist()))

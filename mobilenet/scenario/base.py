@@ -52,7 +52,7 @@ class ScenarioFile(Parameters):
         return scenario
 
     def changed(self, overrides: Sequence[str]) -> Self:
-        """The same with other values."""
+        """Return the scenario with other values."""
         name: str | None = getattr(self, "name", None)
         root = parse(effective(self).encode("utf-8", "surrogatepass"), "scenario").placed(name or "scenario")
         return self.from_nodes(root, in_python(overrides), self._folder)
@@ -65,7 +65,7 @@ class ScenarioFile(Parameters):
         return self.from_nodes(root, (), self._folder)
 
     def completed(self, root: Node) -> Self:
-        """With what follows from the files that it names."""
+        """Return the scenario with what follows from the files that it names."""
         return self
 
     def check(self, root: Node) -> None:

@@ -78,10 +78,10 @@ class Datagrams(Parameters):
     network: str = Field(
         default="127.77.0.0/16",
         json_schema_extra={"pattern": NETWORK},
-        description="127.1.0.0/16 to 127.254.0.0/16: host A reaches host B at A.B of it; A's own address is A.A",
+        description="127.1.0.0/16 to 127.254.0.0/16; host A reaches host B at A.B in it, and A's own address is A.A",
     )
     flat: bool = Field(
-        default=False, description="all hosts reach host B at B.B of network; programs must send from their own address"
+        default=False, description="all hosts reach host B at B.B in network; programs must send from their own address"
     )
     port: int = Field(
         default=7000, ge=1024, le=65_535, description="port to which programs send, the same for all addresses"

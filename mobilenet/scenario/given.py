@@ -35,7 +35,7 @@ def given_scenario(
         return class_for(scenario).from_nodes(root.placed("scenario"), changes, Path())
     if not isinstance(scenario, (str, Path)):
         raise ScenarioError(
-            f"scenario: got {_described(scenario)}, expected the name of a file, a dictionary or a Scenario"
+            f"scenario: got {_describe(scenario)}, expected the name of a file, a dictionary or a Scenario"
         )
     return load_scenario(Path(scenario), changes)
 
@@ -55,14 +55,14 @@ def _changes(overrides: Any) -> list[Change]:
         ]
     expected = "a dictionary, as in {'hosts.count': 20}, or a list, as in ['hosts.count=20']"
     if isinstance(overrides, str) or not isinstance(overrides, Sequence):
-        raise ScenarioError(f"overrides: got {_described(overrides)}, expected {expected}")
+        raise ScenarioError(f"overrides: got {_describe(overrides)}, expected {expected}")
     for place, one in enumerate(overrides):
         if not isinstance(one, str):
-            raise ScenarioError(f"overrides[{place}]: got {_described(one)}, expected text, as in 'hosts.count=20'")
+            raise ScenarioError(f"overrides[{place}]: got {_describe(one)}, expected text, as in 'hosts.count=20'")
     return in_python(overrides)
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     return f"{repr(value)[:60]} ({type(value).__name__})"
 
 
@@ -80,4 +80,4 @@ def plain_values(value: Any, where: str) -> Any:
         return plain_values(value.tolist(), where)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise ScenarioError(f"{where}: got {_described(value)}, expected numbers, text, lists or dictionaries")
+    raise ScenarioError(f"{where}: got {_describe(value)}, expected numbers, text, lists or dictionaries")

@@ -18,7 +18,7 @@ from mobilenet.quoting import counted
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import OwnProgram
-from mobilenet.world.interventions import Add, Cut, Drag, Interval, Mend, OfHost, OfStation, added, concerns
+from mobilenet.world.interventions import Add, Cut, Drag, Interval, Mend, OfHost, OfStation, added_hosts, concerns
 
 FARTHEST_DRAG_M = 1e6
 MOST_NAMED = 12  # links
@@ -57,7 +57,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
 
 def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
     """The first that names a missing host; `hosts`: their number at the beginning."""
-    more = [one.at_s for one in added(scenario.interventions)]
+    more = [one.at_s for one in added_hosts(scenario.interventions)]
     for place, one in enumerate(scenario.interventions):
         if not isinstance(one, OfHost | Drag) or number(one.host) < hosts:
             continue

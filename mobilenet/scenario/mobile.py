@@ -17,7 +17,7 @@ from mobilenet.scenario import preflight
 from mobilenet.scenario.base import code_of_metrics, effective, files_of_metrics, require_files
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile_keys import MobileKeys
-from mobilenet.scenario.programs import shown, warnings_of
+from mobilenet.scenario.programs import command_in_words, warnings_of
 from mobilenet.scenario.protocol_groups import OwnProgram, OwnProtocol
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.world.layout import FileLayout, station_positions
@@ -79,9 +79,9 @@ class Scenario(MobileKeys):
         if isinstance(self.protocol, OwnProtocol):
             yield "protocol.class", self.protocol.reference, self.protocol.file
         if isinstance(self.protocol, OwnProgram):
-            yield "protocol.command", shown(self.protocol.command.host), None
+            yield "protocol.command", command_in_words(self.protocol.command.host), None
         if isinstance(self.protocol, Datagrams) and self.protocol.command is not None:
-            yield "protocol.command", shown(self.protocol.command), None
+            yield "protocol.command", command_in_words(self.protocol.command), None
         if isinstance(self.hosts.mobility, OwnMobility):
             yield "hosts.mobility.class", self.hosts.mobility.reference, self.hosts.mobility.file
         yield from code_of_metrics(self.metrics)

@@ -21,7 +21,7 @@ from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 from mobilenet.tracks.projection import Origin
 from mobilenet.world.churn import ChurnParameters
 from mobilenet.world.faults import FaultsParameters
-from mobilenet.world.interventions import Intervention, Loss, added
+from mobilenet.world.interventions import Intervention, Loss, added_hosts
 from mobilenet.world.layout import StationLayout
 from mobilenet.world.mobility import HostsParameters
 from mobilenet.world.workload import WorkloadParameters
@@ -117,7 +117,7 @@ class MobileKeys(ScenarioFile):
     @property
     def all_hosts(self) -> int | None:
         """Their number in the end, with those added by hand; None: only the tracks have it."""
-        return None if self.hosts.count is None else self.hosts.count + len(added(self.interventions))
+        return None if self.hosts.count is None else self.hosts.count + len(added_hosts(self.interventions))
 
     @model_serializer(mode="wrap")
     def _meaningful(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def expected_effort(scenario: AnyScenario) -> str:
     mb = events * BYTES_PER_EVENT / 1e6
     memory = f", up to {_size(mb)} of memory" if mb >= 100 else ""
     if any(scenario.code()):
-        return f"about {events:,} events{memory}; how long its own code takes is not known"
+        return f"about {events:,} events{memory}; how long the custom code takes is unknown"
     if events < EVENTS_PER_S:
         return f"about {events:,} events, a second or two"
     return f"about {events:,} events: some {_time(events)}, give or take a factor of three{memory}"

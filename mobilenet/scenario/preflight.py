@@ -36,7 +36,7 @@ from mobilenet.tracks.read import is_lonlat, read_tracks
 from mobilenet.tracks.sites import read_sites
 from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
-from mobilenet.world.interventions import added
+from mobilenet.world.interventions import added_hosts
 from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.tracks import Tracks
@@ -48,8 +48,8 @@ HOSTS_LOOKED_AT_IN_ONE = 100  # on a tick, for the price of one event
 
 
 def origin_of(scenario: MobileKeys, root: Node) -> Origin | None:
-    """Where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude and
-    latitude.
+    """Return where the plane lies: as given, or in the middle of the sites, or of the tracks, if they are in longitude
+    and latitude.
     """
     layout, mobility = scenario.stations.layout, scenario.hosts.mobility
     if scenario.origin is not None:
@@ -118,10 +118,13 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         if scenario.workload.arrivals != "none":
             yield "workload.arrivals", "with datagrams, the programs decide when they broadcast; expected none"
         if hosts is not None and hosts > MOST_HOSTS:
-            yield "hosts.count", f"{hosts} with datagrams, expected at most {MOST_HOSTS}: an octet of an address each"
+            yield (
+                "hosts.count",
+                f"{hosts} with datagrams, expected at most {MOST_HOSTS}(one octet of an address)",
+            )
     if hosts is not None:
         yield from _strangers(scenario, hosts)
-        yield from _too_big(scenario, hosts + len(added(scenario.interventions)), sites)
+        yield from _too_big(scenario, hosts + len(added_hosts(scenario.interventions)), sites)
         yield from _no_ground(scenario, hosts, sites)
 
 
@@ -204,13 +207,13 @@ def require_size(scenario: MobileKeys, hosts: int) -> None:
     for path, what in _strangers(scenario, hosts):
         raise ScenarioError(f"{path}: {what}")
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-    for path, what in _too_big(scenario, hosts + len(added(scenario.interventions)), sites):
+    for path, what in _too_big(scenario, hosts + len(added_hosts(scenario.interventions)), sites):
         raise ScenarioError(f"{path}: {what}")
 
 
 def estimated_events(scenario: MobileKeys) -> int:
     """How big the run is likely to be; imported tracks are read for it."""
-    hosts = len(check_world(scenario).trajectories) + len(added(scenario.interventions))
+    hosts = len(check_world(scenario).trajectories) + len(added_hosts(scenario.interventions))
     return round(
         _estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin))
     )
@@ -220,7 +223,7 @@ def drain_events(scenario: MobileKeys, drain_s: float) -> int:
     """The further events, in the worst case, if the run goes on for this time after its active part: stations
     send again all that was broadcast. There are never more than limits.max_events.
     """
-    hosts = len(check_world(scenario).trajectories) + len(added(scenario.interventions))
+    hosts = len(check_world(scenario).trajectories) + len(added_hosts(scenario.interventions))
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     frames_per_s, others_per_s = _per_s(scenario, hosts, len(sites))
     again_per_s = declaration_of(scenario.protocol).most_sent_again_per_s(
@@ -238,8 +241,8 @@ def _too_big(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> It
             "limits.max_events",
             (
                 f"about {events:.1e} events expected from {counted(hosts, 'host')}, {counted(len(sites), 'station')}"
-                f" and {scenario.duration_s:g} s, more than {scenario.limits.max_events:.1e}; raise this limit if they"
-                " are meant"
+                f" and {scenario.duration_s:g} s, more than {scenario.limits.max_events:.1e}; raise this limit if"
+                " this number is intended"
             ),
         )
 

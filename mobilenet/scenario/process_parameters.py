@@ -39,8 +39,8 @@ ProcessName = Annotated[str, Field(pattern=r"^p(0|[1-9]\d{0,5})$")]
 class Partition(Parameters):
     """Some processes and all others receive nothing from each other for a while."""
 
-    since: Tu = Field(description="from when on; what is sent before still arrives")
-    until: Tu = Field(description="when messages pass again; later than since")
+    since: Tu = Field(description="start of the partition; messages sent earlier still arrive")
+    until: Tu = Field(description="end of the partition; later than since")
     apart: tuple[ProcessName, ...] = Field(
         min_length=1, max_length=100_000, description="the processes on one side; all others are on the other side"
     )
@@ -57,7 +57,7 @@ class AbstractNetwork(Parameters):
 
     kind: Literal["abstract"] = "abstract"
     send: Tu = Field(default=0.1, description="time to send one message; a process sends one after the other")
-    link: Tu = Field(default=0.8, description="how long a message travels")
+    link: Tu = Field(default=0.8, description="travel time of a message")
     jitter: Tu = Field(
         default=0.0,
         description="maximum additional delay of a message, drawn uniformly; links may then reorder messages",
@@ -71,7 +71,9 @@ class AbstractNetwork(Parameters):
         default=0.0, ge=0, le=1, description="probability that a message to another process is lost; only for programs"
     )
     partitions: tuple[Partition, ...] = Field(
-        default=(), max_length=1000, description="when messages between which processes are lost; only for programs"
+        default=(),
+        max_length=1000,
+        description="periods in which two groups of processes lose messages to each other; only for programs",
     )
 
     @property

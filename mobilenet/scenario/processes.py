@@ -42,7 +42,7 @@ from mobilenet.scenario.process_parameters import (
     RandomCrashes,
     WiredNetwork,
 )
-from mobilenet.scenario.programs import CommandLine, Program, files_of, shown, warnings_of
+from mobilenet.scenario.programs import CommandLine, Program, command_in_words, files_of, warnings_of
 from mobilenet.scenario.yaml_reader import Node
 
 TREE = "size of a message that travels through a tree"  # meanings are of keys that vcube/parameters.py declares without
@@ -249,7 +249,7 @@ class ProcessScenario(ScenarioFile):
         if isinstance(self.protocol, OwnBroadcast):
             yield "protocol.class", self.protocol.reference, self.protocol.file
         if isinstance(self.protocol, ProcessProgram):
-            yield "protocol.command", shown(self.protocol.command), None
+            yield "protocol.command", command_in_words(self.protocol.command), None
         yield from code_of_metrics(self.metrics)
 
     def check(self, root: Node) -> None:

@@ -75,8 +75,8 @@ class Commands(Parameters):
 CommandsOfHosts = Annotated[Commands, BeforeValidator(_for_both, json_schema_input_type=CommandLine | Commands)]
 
 
-def shown(command: tuple[str, ...]) -> str:
-    """For people."""
+def command_in_words(command: tuple[str, ...]) -> str:
+    """Write a command as a person would type it."""
     return " ".join(command)
 
 

@@ -63,7 +63,7 @@ class OwnProtocol(Parameters):
         alias="class",
         max_length=200,
         json_schema_extra={"pattern": f"^({CLASS_OR_OFFER})$"},
-        description="a class in a file next to the scenario, as in gossip.py:Gossip, or an installed package's",
+        description="a class in a file next to the scenario, as in gossip.py:Gossip, or the name of an installed one",
     )
     settings: dict[str, Any] = Field(default={}, description="values of the protocol's Settings")
     promises: Promise | None = Field(
@@ -149,7 +149,7 @@ def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
     return {"hosts": list(told.hosts), "stations": list(told.stations)}
 
 
-def promised(protocol: Any) -> str | None:
+def promise_of(protocol: Any) -> str | None:
     """What the verifier judges."""
     if isinstance(protocol, Datagrams):
         return protocol.promises
@@ -162,7 +162,7 @@ def delivers_to_all(protocol: Any) -> bool:
     """Whether every member is owed every message."""
     is_own = isinstance(protocol, (OwnProtocol, OwnProgram, Datagrams))
     told = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
-    return told if told is not None else promised(protocol) == "causal"
+    return told if told is not None else promise_of(protocol) == "causal"
 
 
 if TYPE_CHECKING:

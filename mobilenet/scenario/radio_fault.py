@@ -104,12 +104,12 @@ def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] |
             f" {', '.join(reversed(worse))}"
         )
     return f"wireless.{path}", (
-        f"{_given(wireless, path, sender)} {whose} received only up to {reach:.1f} m, so hardly any node hears another;"
-        f" for {USUAL_M:g} m {advice}"
+        f"{_setting(wireless, path, sender)} {whose} received only up to {reach:.1f} m, so hardly any node hears"
+        f" another; for {USUAL_M:g} m {advice}"
     )
 
 
-def _given(wireless: WirelessParameters, path: str, sender: _Sender) -> str:
+def _setting(wireless: WirelessParameters, path: str, sender: _Sender) -> str:
     """What the key at fault is, or comes to."""
     if path == sender.key:
         return f"at {sender.tx_dbm:g} dBm"

@@ -18,7 +18,7 @@ from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.propagation.parameters import ObstaclesParameters, PathLossParameters
 from mobilenet.quoting import counted
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.run_source import recorded
+from mobilenet.scenario.run_source import read_source
 from mobilenet.tracks.projection import Origin
 
 STANDARDS = {"b": "802.11b", "g_mixed": "802.11g mixed with b", "g_erp": "802.11g", "g": "802.11g", "a": "802.11a"}
@@ -30,7 +30,7 @@ MOST_LEVELS = 6
 def radio_of_run(folder: Path) -> str | None:
     """The radio of a run directory; None for one without a radio, or whose scenario cannot be read."""
     try:
-        scenario = recorded(folder / "scenario.yaml")
+        scenario = read_source(folder / "scenario.yaml")
     except ScenarioError:
         return None
     if not isinstance(scenario, Scenario):
@@ -44,7 +44,7 @@ def radio_of_study(directory: Path) -> str | None:
     words = ""
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):
         try:
-            scenario = recorded(file)
+            scenario = read_source(file)
         except ScenarioError:
             continue
         if isinstance(scenario, Scenario):

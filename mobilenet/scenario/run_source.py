@@ -57,7 +57,7 @@ class AdversarySchedule(Parameters):
     ]
 
 
-def recorded(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
+def read_source(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
     """Read what a run was made from, as strictly as a scenario."""
     root = read(path)
     kind = class_for(root.value)

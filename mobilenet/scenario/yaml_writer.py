@@ -43,14 +43,14 @@ def inline(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
-        return value if WORD.fullmatch(value) and value.lower() not in NO_WORDS else quoted(value)
+        return value if WORD.fullmatch(value) and value.lower() not in NO_WORDS else as_scalar(value)
     if isinstance(value, dict):
         items = sorted(value.items(), key=lambda item: item[0] not in FIRST)
         return "{" + ", ".join(f"{key}: {inline(item)}" for key, item in items) + "}"
     return "[" + ", ".join(inline(item) for item in value) + "]"
 
 
-def quoted(text: str) -> str:
+def as_scalar(text: str) -> str:
     return '"' + "".join(_character(character) for character in text) + '"'
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.radio.frame import ACK, RECEIVED, SINR_OUTCOMES, Frame
 from mobilenet.rundir.recorder import Recording
-from mobilenet.simulation.message_fields import carried
+from mobilenet.simulation.message_fields import carried_messages
 
 NONE = -1  # the number of no row
 OUTCOMES = tuple("" if outcome == RECEIVED else f":{name}" for outcome, name in enumerate(SINR_OUTCOMES))
@@ -61,7 +61,7 @@ class CauseLog:
             queue.append((frame, len(self._table)))
             self._add(
                 self._calendar.now, node, "queued", self.cause(), type(message).__name__, "" if to is None else to.name,
-                " ".join(carried(message)), NONE, NONE, NONE, self.window, len(self._events), "",
+                " ".join(carried_messages(message)), NONE, NONE, NONE, self.window, len(self._events), "",
             )  # fmt: skip
             self.window = ""
             return enqueue(frame)
@@ -117,7 +117,7 @@ class CauseLog:
 
     def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[bool], None]:
         """A message is put on the link from a to b; what is returned is called when it arrives, or is lost."""
-        row, kind, messages = len(self._table), type(message).__name__, " ".join(carried(message))
+        row, kind, messages = len(self._table), type(message).__name__, " ".join(carried_messages(message))
         self._add(
             self._calendar.now, f"s{a}", "wire", self.cause(), kind, f"s{b}", messages, NONE, NONE, size_bytes,
             self.window, len(self._events), "",
@@ -143,7 +143,7 @@ class CauseLog:
             row = len(self._table)
             self._add(
                 self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}",
-                " ".join(carried(message)), NONE, NONE, message.size_bytes, "", len(self._events), "",
+                " ".join(carried_messages(message)), NONE, NONE, message.size_bytes, "", len(self._events), "",
             )  # fmt: skip
             self._travelling.setdefault((i, to, id(message)), deque()).append((row, message))
             send(to, message)

@@ -22,7 +22,7 @@ from mobilenet.simulation.movement import Movement
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
 from mobilenet.world.coverage import Coverage
 from mobilenet.world.faults import Outage, outages
-from mobilenet.world.interventions import Interval, changed
+from mobilenet.world.interventions import Interval, workload_after
 from mobilenet.world.mobility import Trajectory
 from mobilenet.world.workload import broadcast_times
 
@@ -78,7 +78,7 @@ class Lifecycle:
             kernel.at(outage.at_ns, partial(self._fail, outage))
 
     def _plan_broadcasts(self, host: int) -> None:
-        """From now on, or from when the host appears."""
+        """Plan broadcasts from now on, or from when the host appears."""
         start_ns = max(self._trajectories[host].appears_ns, self._kernel.now)
         seed, segment = self._scenario.seed, self._segment
         times = broadcast_times(self._workload, seed, host, start_ns, self._duration_ns, segment)
@@ -110,7 +110,7 @@ class Lifecycle:
 
     def change_workload(self, change: Interval) -> None:
         """What was still to come is forgotten."""
-        self._workload, self._segment = changed(self._workload, change), self._segment + 1
+        self._workload, self._segment = workload_after(self._workload, change), self._segment + 1
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns < self._duration_ns:
                 self._plan_broadcasts(host)

@@ -49,7 +49,7 @@ def contents(message: Any) -> Contents:
     return about
 
 
-def carried(message: Any) -> list[str]:
+def carried_messages(message: Any) -> list[str]:
     """Return the names of the application messages whose bodies are in a message: objects with `id` and a body or a
     payload, or with a host (`host`, `origin`), `seq` and `body`, in it or in its lists. A pair of whole numbers in the
     message of a program may be such a name, so each is returned.
@@ -81,7 +81,7 @@ def _inside(message: Any) -> list[str]:
         name
         for value in _spread(_fields(message).values())
         if hasattr(value, "size_bytes") or hasattr(value, "_fields") or dataclasses.is_dataclass(value)
-        for name in carried(value)
+        for name in carried_messages(value)
     ]
 
 

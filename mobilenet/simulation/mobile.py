@@ -287,7 +287,7 @@ class Simulation:
             self._applications.end()
 
     def outcome(self) -> Outcome:
-        """When it has been played: how it ended."""
+        """Return how the run ended, once it has been played."""
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
             node.sample_at_end()

@@ -145,11 +145,11 @@ class Node:
 
     @property
     def channels(self) -> Any:
-        """Those over the radio."""
+        """Return the channels over the radio."""
         return self._channels[0]
 
     def use_channels(self, radio: Any, *others: Any) -> None:
-        """From now on the radio's frames are segments."""
+        """Use channels: from now on, the radio's frames are segments."""
         self._channels = [radio, *others]
         self.transceiver.hand_up = radio.hand_up
 

@@ -47,29 +47,29 @@ def _require(allow_code: bool, key: str, reference: str) -> None:
         )
 
 
-def named(key: str, reference: str, folder: Path, allow_code: bool) -> Any:
+def load_named(key: str, reference: str, folder: Path, allow_code: bool) -> Any:
     """What `reference` names; `key` is what the scenario calls it. The one place where code of others is read and
     run.
     """
     _require(allow_code, key, reference)
     file, colon, name = reference.rpartition(":")
     if not colon:
-        return _offered(key, reference)
+        return _load_offered(key, reference)
     module = _module(folder / file)
     if not hasattr(module, name):
         raise ScenarioError(f"{key}: {file} has no {name}")
     return getattr(module, name)
 
 
-def _offered(key: str, reference: str) -> Any:
+def _load_offered(key: str, reference: str) -> Any:
     offers = importlib.metadata.entry_points(group=GROUP)
     if reference not in offers.names:
         there = ", ".join(sorted(offers.names)) or "none"
         raise ScenarioError(
             f"{key}: no installed package offers {reference!r} in {GROUP} (there are: {there}); "
-            "a class in a file is named like gossip.py:Gossip"
+            "a class in a file is given as in gossip.py:Gossip"
         )
-    with _explained(reference):
+    with _explain(reference):
         return offers[reference].load()
 
 
@@ -117,7 +117,7 @@ def _module(path: Path) -> ModuleType:
         source = path.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
-    with _explained(str(path)):
+    with _explain(str(path)):
         exec(spec.loader.source_to_code(source, str(path)), module.__dict__)
     if readings is not None:
         readings[path.resolve()] = _Reading(source, module)
@@ -129,7 +129,7 @@ def _module_name(path: Path) -> str:
 
 
 @contextmanager
-def _explained(name: str) -> Iterator[None]:
+def _explain(name: str) -> Iterator[None]:
     """What goes wrong while code is read."""
     try:
         yield

@@ -30,7 +30,7 @@ from mobilenet.scenario.yaml_reader import Node
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.datagrams import declaration_of_datagrams
 from mobilenet.simulation.plugin_classes import require_broadcast, require_protocol
-from mobilenet.simulation.plugin_code import named
+from mobilenet.simulation.plugin_code import load_named
 from mobilenet.simulation.programs import declaration_of_programs
 from mobilenet.world.mobility import OwnMobility
 
@@ -77,13 +77,13 @@ def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, OwnMobility):
         return None
-    found = named("hosts.mobility.class", mobility.reference, scenario.folder, allow_code)
+    found = load_named("hosts.mobility.class", mobility.reference, scenario.folder, allow_code)
     if not (isinstance(found, type) and issubclass(found, Parameters) and callable(getattr(found, "walk", None))):
         raise ScenarioError(
             f"hosts.mobility.class: {mobility.reference} is not a mobility model; expected a class derived from"
             " mobilenet.parameters.Parameters, with walk(ground)"
         )
-    return _validated(found, mobility.settings, "hosts.mobility.settings")
+    return _validate(found, mobility.settings, "hosts.mobility.settings")
 
 
 def _settings(found: Any, protocol: OwnProtocol | OwnBroadcast) -> Parameters:
@@ -93,10 +93,10 @@ def _settings(found: Any, protocol: OwnProtocol | OwnBroadcast) -> Parameters:
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: settings is not derived from mobilenet.parameters.Parameters"
         )
-    return _validated(kind, protocol.settings, "protocol.settings")
+    return _validate(kind, protocol.settings, "protocol.settings")
 
 
-def _validated(kind: type[Parameters], settings: dict[str, Any], key: str) -> Parameters:
+def _validate(kind: type[Parameters], settings: dict[str, Any], key: str) -> Parameters:
     try:
         return kind.model_validate(settings)
     except ValidationError as error:
@@ -109,7 +109,7 @@ def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bo
 
     `key` is what an error calls the place where it was named.
     """
-    found = named(key, reference, folder, allow_code)
+    found = load_named(key, reference, folder, allow_code)
     return callable(getattr(found, "broadcast", None)) and not hasattr(found, "host")
 
 
@@ -126,7 +126,7 @@ def broadcast_for(
 
 
 def _broadcast_class(protocol: OwnBroadcast, folder: Path, allow_code: bool) -> Any:
-    found = named("protocol.class", protocol.reference, folder, allow_code)
+    found = load_named("protocol.class", protocol.reference, folder, allow_code)
     require_broadcast(found, protocol.reference)
     return type(found.__name__, (found, WithoutBuffers), {"__module__": found.__module__, "__doc__": found.__doc__})
 
@@ -187,7 +187,7 @@ def _buffers_of(party: Any) -> tuple[str, ...]:
 
 
 def _declared_class(protocol: OwnProtocol, folder: Path, allow_code: bool) -> type:
-    found = named("protocol.class", protocol.reference, folder, allow_code)
+    found = load_named("protocol.class", protocol.reference, folder, allow_code)
     if not isinstance(found, type) or not all(callable(getattr(found, role, None)) for role in ("host", "station")):
         raise ScenarioError(
             f"protocol.class: {protocol.reference} is not a protocol; expected a class with the attributes host and"

@@ -82,7 +82,7 @@ def as_played(scenario: AnyScenario, cast: Cast | None) -> AnyScenario:
     protocol: Any = scenario.protocol
     if protocol.buffers not in (None, found):
         raise ScenarioError(
-            f"protocol.buffers: the programs have named {found}, expected those that the scenario names,"
+            f"protocol.buffers: the programs named {found}, expected those named in the scenario,"
             f" {protocol.buffers}, or null there"
         )
     values = {"protocol": protocol.model_copy(update={"buffers": found})}

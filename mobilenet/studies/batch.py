@@ -90,7 +90,7 @@ def _tell(progress: Progress, store: Store, wanted: set[str], before: Standing) 
 def _said(store: Store, least: Open) -> str:
     assert store.study.replications.until is not None
     until, label = store.study.replications.until, store.configurations[least.configuration].label
-    return f"{label}: {until.metric} ± {least.relative_half_width:.0%}, asked ± {until.relative_half_width:.0%}"
+    return f"{label}: {until.metric} ± {least.relative_half_width:.0%}, requested ± {until.relative_half_width:.0%}"
 
 
 def _parts(store: Store) -> list[Part]:

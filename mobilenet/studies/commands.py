@@ -41,7 +41,7 @@ def require_programs(store: Store, spark: SparkSession) -> None:
 
 
 def missing(words: list[str]) -> list[str]:
-    """Those that this machine has not."""
+    """Return the programs that this machine lacks."""
     where = socket.gethostname()
     return [f"there is no {word} on {where}" for word in words if not _is_there(word)]
 

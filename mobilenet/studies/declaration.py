@@ -139,7 +139,7 @@ def _with_good_labels(levels: tuple[Any, ...]) -> tuple[Any, ...]:
     labels = [label for _, label in map(unlabelled, levels) if label is not None]
     for label in labels:
         if not isinstance(label, str) or not 0 < len(label.strip()) <= LONGEST_LABEL:
-            raise ValueError(f"label: expected a text of at most {LONGEST_LABEL} characters, got {label!r}"[:200])
+            raise ValueError(f"label: expected text of at most {LONGEST_LABEL} characters, got {label!r}"[:200])
         if labels.count(label) > 1:
             raise ValueError(f"label {label!r}: given to two levels")
     return levels

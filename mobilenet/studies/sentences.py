@@ -27,7 +27,7 @@ def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = 
     factor, metric, verdict = comparison["factor"], row["metric"], row["verdict"]
     level, base = names.in_words(factor, row["level"]), names.in_words(factor, comparison["baseline"])
     if verdict == "unstable":
-        return f"{level}: cannot be compared with {base}: unstable, it has no mean"
+        return f"{level}: cannot be compared with {base}: unstable, so it has no mean"
     if row.get("mean") is None:
         return f"{level}: cannot be compared with {base}: fewer than two pairs of runs"
     unit = unit_of(metric, of_processes)
@@ -85,7 +85,7 @@ def _verdict(row: Row, comparison: Row, direction: str) -> str:
     if row.get("ratio") is not None:
         seems = not row["ratio_low"] <= 1 <= row["ratio_high"]
         if seems != (row["verdict"] == "different"):
-            p = f"p = {row['p_adjusted']:.2g} after Holm"
+            p = f"p = {row['p_adjusted']:.2g} after Holm's correction"
             verdict += f" (the test is on the difference, {_of_difference(row)}; {p})"
     return verdict
 

@@ -110,7 +110,7 @@ def run_study(
 
 
 def _require_metrics(study: Study) -> None:
-    """Those that the study compares, or is stopped by."""
+    """Require the metrics that the study compares, or is stopped by."""
     until = study.replications.until
     for metric in (*(study.compare.metrics if study.compare else ()), *([until.metric] if until else ())):
         require_metric(study, metric)

@@ -253,7 +253,7 @@ class Adversary:
         return True
 
     def heard_ns(self, s: int, host: int) -> int:
-        """When the last packet of a host arrived at a station; the network's own note, whatever the protocol
+        """Return when the last packet of a host arrived at a station; the network's own note, whatever the protocol
         believes.
         """
         return self._heard.get((s, host), 0)

@@ -94,19 +94,19 @@ def judge_seed(
         except (OSError, RecordError):
             raise
         except Exception as error:
-            told = cut(_told(error, protocol), LONGEST_ERROR)
+            told = cut(_error_in_words(error, protocol), LONGEST_ERROR)
             if plug_ins.is_plug_in(protocol):
                 return Result(seed, network, ENDED_BY_ERROR, told)
             return Result(seed, network, "violated", f"the protocol's self-checks: {told}")
         verdicts = verify_run(directory)
         happened = read_json(directory, "counters.json")["rows"]["events"]
-    result = Result(seed, network, overall(verdicts), explained(verdicts), fingerprint, happened)
+    result = Result(seed, network, overall(verdicts), explain(verdicts), fingerprint, happened)
     if keep is not None and result.answer != "valid":  # what ended with an error cannot be played to its end
         keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, radio)
     return result
 
 
-def _told(error: Exception, protocol: str) -> str:
+def _error_in_words(error: Exception, protocol: str) -> str:
     """What was raised, and where: of a plug-in in its own file, if it came up there."""
     if isinstance(error, ScenarioError):
         return str(error)  # has its own place in it
@@ -116,7 +116,7 @@ def _told(error: Exception, protocol: str) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())} ({Path(place.filename).name}:{place.lineno})"
 
 
-def explained(verdicts: dict[str, Verdict]) -> str:
+def explain(verdicts: dict[str, Verdict]) -> str:
     """What is violated; if nothing is, what is unknown and why."""
     for answer in ("violated", "unknown"):
         found = [f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer]
@@ -182,10 +182,10 @@ def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, comma
     facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
     write_scenario(directory, outcome.scenario)
-    return _ended(directory, outcome.recording, facts, whole)
+    return _write_rest(directory, outcome.recording, facts, whole)
 
 
-def _ended(directory: Path, recording: Recording, facts: dict[str, Any], whole: bool) -> str:
+def _write_rest(directory: Path, recording: Recording, facts: dict[str, Any], whole: bool) -> str:
     """The rest of a run directory; the fingerprint."""
     write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
     if whole:
@@ -228,7 +228,7 @@ def record_adversary(
         (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
     else:
         write_scenario(directory, own.scene, described.model_dump())
-    return _ended(directory, outcome.recording, facts, whole)
+    return _write_rest(directory, outcome.recording, facts, whole)
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -> AdversarySchedule:

@@ -18,7 +18,7 @@ from pathlib import Path
 from mobilenet.parameters import ScenarioError
 from mobilenet.tracks.gpx import no_date, seconds
 from mobilenet.tracks.samples import Recorded, Sink
-from mobilenet.tracks.source import called
+from mobilenet.tracks.source import path_text
 from mobilenet.tracks.table import Table, as_number, table
 
 TIME = ("t", "time", "t_s", "timestep_time", "timestamp")
@@ -35,7 +35,7 @@ Columns = tuple[int, int, int]  # of id and both coordinates
 
 
 def read(path: Path, lonlat: bool | None) -> Recorded:
-    sink = Sink(called(path))
+    sink = Sink(path_text(path))
     with table(path) as rows:
         time = rows.need(TIME, TIME_TOO)
         both = _both(rows)
@@ -80,7 +80,7 @@ def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int,
         rows.number(line, time, "t", fields[time])
     for column in (a, b):
         rows.number(line, column, rows.titles[column], fields[column])
-    raise AssertionError("one of them was not a number")
+    raise AssertionError("one of these was not a number")
 
 
 def says_lonlat(head: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from mobilenet.parameters import ScenarioError
 from mobilenet.tracks import bonnmotion, csv, gpx, ns2, sumo
 from mobilenet.tracks.samples import Recorded
-from mobilenet.tracks.source import called, head, opened
+from mobilenet.tracks.source import head, open_tracks, path_text
 
 Format = Literal["auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion", "gpx"]
 Coordinates = Literal["auto", "metres", "lonlat"]
@@ -27,15 +27,16 @@ PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*
 
 def read_tracks(path: Path, format: Format = "auto", coordinates: Coordinates = "auto") -> Recorded:
     """As the file has them: in degrees, if it does."""
-    kind = recognised(path) if format == "auto" else format
+    kind = recognise_format(path) if format == "auto" else format
     lonlat = None if coordinates == "auto" else coordinates == "lonlat"
     if lonlat is False and kind == "gpx" or lonlat and kind in ("ns2", "bonnmotion"):
         raise ScenarioError(
-            f"{called(path)}: {kind} is always in {'lonlat' if kind == 'gpx' else 'metres'}; expected coordinates: auto"
+            f"{path_text(path)}: {kind} is always in {'lonlat' if kind == 'gpx' else 'metres'};"
+            " expected coordinates: auto"
         )
     if kind in STREAMED:
-        with opened(path) as stream:
-            return STREAMED[kind](stream, called(path), lonlat)
+        with open_tracks(path) as stream:
+            return STREAMED[kind](stream, path_text(path), lonlat)
     return csv.read(path, lonlat)
 
 
@@ -43,13 +44,13 @@ def is_lonlat(path: Path, format: Format = "auto", coordinates: Coordinates = "a
     """Whether these are longitudes and latitudes; only the beginning is read."""
     if coordinates != "auto":
         return coordinates == "lonlat"
-    kind = recognised(path) if format == "auto" else format
+    kind = recognise_format(path) if format == "auto" else format
     if kind in ("csv", "sumo_fcd_csv"):
         return csv.says_lonlat(head(path))
     return kind == "gpx" or kind == "sumo_fcd" and sumo.says_lonlat(head(path).partition("<fcd-export")[0])
 
 
-def recognised(path: Path) -> Format:
+def recognise_format(path: Path) -> Format:
     text = head(path)
     start = PROLOGUE.match(text)
     rest = text[start.end() :] if start else text
@@ -61,14 +62,14 @@ def recognised(path: Path) -> Format:
         if name == "gpx":
             return "gpx"
         raise ScenarioError(
-            f"{called(path)}:1: XML that begins with <{name[:40]}>; expected <fcd-export> (SUMO) or <gpx>"
+            f"{path_text(path)}:1: XML that begins with <{name[:40]}>; expected <fcd-export> (SUMO) or <gpx>"
         )
     said = [line.strip() for line in text.splitlines()]
     first = next((line for line in said if line and not line.startswith("#")), "")
     if re.search(r"\$(node|god|ns)_?\b", first) or any(line.startswith("$node_(") for line in said):
         return "ns2"
     if not first:
-        raise ScenarioError(f"{called(path)}:1: empty, expected tracks")
+        raise ScenarioError(f"{path_text(path)}:1: empty, expected tracks")
     words = first.split()
     if len(words) >= 3 and all(re.fullmatch(NUMBER, word) for word in words[:3]):
         return "bonnmotion"

@@ -20,7 +20,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.tracks.csv import LAT, LON
 from mobilenet.tracks.projection import Floats, Origin, beyond_the_line, centre, to_plane
 from mobilenet.tracks.samples import FARTHEST_M
-from mobilenet.tracks.source import called, head, short
+from mobilenet.tracks.source import head, path_text, short
 from mobilenet.tracks.table import Table, table
 
 MOST_STATIONS = 10_000
@@ -126,12 +126,12 @@ def read_sites(path: Path) -> Sites:
             lines.append(line)
             if len(names) > MOST_STATIONS:
                 raise ScenarioError(
-                    f"{called(path)}:{line}: more than {MOST_STATIONS} stations; expected only those in the area"
+                    f"{path_text(path)}:{line}: more than {MOST_STATIONS} stations; expected only those in the area"
                 )
     if not names:
-        raise ScenarioError(f"{called(path)}: contains no stations")
+        raise ScenarioError(f"{path_text(path)}: contains no stations")
     at = np.array(found, float)
-    return Sites(called(path), lonlat, names, at[:, 0], at[:, 1], lines, merged)
+    return Sites(path_text(path), lonlat, names, at[:, 0], at[:, 1], lines, merged)
 
 
 def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: bool, most: float) -> float:

@@ -23,7 +23,7 @@ GZIP = b"\x1f\x8b"
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_tracks(path: Path) -> Iterator[IO[bytes]]:
     """Its bytes, unpacked."""
     try:
         with path.open("rb") as plain:
@@ -35,20 +35,22 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             with gzip.GzipFile(fileobj=plain) as unpacked:
                 yield unpacked  # type: ignore[misc]
     except FileNotFoundError:
-        raise ScenarioError(f"{called(path)}: file not found") from None
+        raise ScenarioError(f"{path_text(path)}: file not found") from None
     except EOFError:
-        raise ScenarioError(f"{called(path)}: a truncated gzip file: its end is missing") from None
+        raise ScenarioError(f"{path_text(path)}: a truncated gzip file: its end is missing") from None
     except (gzip.BadGzipFile, zlib.error):
-        raise ScenarioError(f"{called(path)}: a damaged gzip file: its content does not match its checksum") from None
+        raise ScenarioError(
+            f"{path_text(path)}: a damaged gzip file: its content does not match its checksum"
+        ) from None
     except OSError as error:
         raise ScenarioError(
-            f"{called(path)}: cannot be read: {error.strerror or ' '.join(str(error).split())}"
+            f"{path_text(path)}: cannot be read: {error.strerror or ' '.join(str(error).split())}"
         ) from None
 
 
 def head(path: Path) -> str:
     """Its beginning, to see what it is."""
-    with opened(path) as stream:
+    with open_tracks(path) as stream:
         return stream.read(HEAD_BYTES).decode("utf-8-sig", "replace")
 
 
@@ -65,7 +67,7 @@ def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator
             raise ScenarioError(f"{file}:{number}:{error.start + 1}: not UTF-8 text") from None
 
 
-def called(path: Path) -> str:
+def path_text(path: Path) -> str:
     """The path within a message, as it was given: one line, whatever is in it."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(path))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.tracks.source import called, lines, opened, short
+from mobilenet.tracks.source import lines, open_tracks, path_text, short
 
 MOST_CHARACTERS_IN_A_FIELD = 1000
 SEPARATORS = ",;\t"
@@ -95,10 +95,10 @@ class Table:
     def broken(self, error: csv.Error) -> ScenarioError:
         if "end of data" in str(error):
             return ScenarioError(f"{self.file}:{self._begun}: a quotation mark is opened here and never closed")
-        return _broken(self.file, max(1, self._reader.line_num), error)
+        return _csv_problem(self.file, max(1, self._reader.line_num), error)
 
 
-def _broken(file: str, line: int, error: csv.Error) -> ScenarioError:
+def _csv_problem(file: str, line: int, error: csv.Error) -> ScenarioError:
     what = "lines end with CR only; expected LF, or CR and LF" if "new-line character" in str(error) else error
     return ScenarioError(f"{file}:{line}: {what}")
 
@@ -128,11 +128,11 @@ def table(path: Path, titles: Sequence[str] | None = None) -> Iterator[Table]:
     """An opened table; errors of its form have a line."""
     found: Table | None = None
     try:
-        with opened(path) as stream:
-            found = Table(called(path), lines(stream, called(path)), titles)
+        with open_tracks(path) as stream:
+            found = Table(path_text(path), lines(stream, path_text(path)), titles)
             yield found
     except csv.Error as error:
-        raise (_broken(called(path), 1, error) if found is None else found.broken(error)) from None
+        raise (_csv_problem(path_text(path), 1, error) if found is None else found.broken(error)) from None
 
 
 def _with(first: str, rest: Iterator[str]) -> Iterator[str]:

@@ -18,13 +18,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mobilenet.expected.by_kind import declared, derived, expected, lossy_cuts
+from mobilenet.expected.by_kind import declared_manifest, derive, expectations_of, lossy_cuts
 from mobilenet.expected.expectations import Expected, LossyCut, ProcessPlan
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
 from mobilenet.scenario.protocol_catalogue import DEFAULT
-from mobilenet.scenario.run_source import AdversarySchedule, command_of, recorded
+from mobilenet.scenario.run_source import AdversarySchedule, command_of, read_source
 
 WORD, QUOTED = r"[\w./:=@+-]+", r"('[^']*'|\"'\")+"
 SWARM = (  # of a seed of a swarm, as `again` of swarm/campaign.py writes it
@@ -42,14 +42,14 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
     that follow from the scenario.
     """
     try:
-        scenario = recorded(directory / "scenario.yaml")
-        promised = declared(scenario)
-        told, found = derived(scenario)
+        scenario = read_source(directory / "scenario.yaml")
+        promised = declared_manifest(scenario)
+        told, found = derive(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
     if strangers := sorted(set(manifest["promises"]) - set(promised["promises"]) - set(BOUNDS)):
         what = f"promises.{strangers[0]} is {_short(manifest['promises'][strangers[0]])}"
-        raise RunError(f"{directory / 'manifest.json'}: damaged: {what}, but no run of scenario.yaml has this entry")
+        raise RunError(f"{directory / 'manifest.json'}: damaged: {what}, but no run of this scenario has this entry")
     manifest["promises"] |= {name: value for name, value in promised["promises"].items() if name in BOUNDS}
     wrong = [(name, _at(manifest, name), value) for name, value in _leaves("", promised)]
     wrong += [(name, manifest[name], value) for name, value in told.items() if name in manifest]
@@ -57,7 +57,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
         if is_told != value:
             name, is_told, value = _first_difference(name, is_told, value)
             raise RunError(
-                f"{directory / 'manifest.json'}: damaged: {name} is {_short(is_told)}, but by scenario.yaml it is"
+                f"{directory / 'manifest.json'}: damaged: {name} is {_short(is_told)}, but scenario.yaml gives"
                 f" {_short(value)}"
             )
     problem = _manifest_problem(manifest, scenario)
@@ -70,10 +70,10 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     """What else is impossible in the manifest of a run of this scenario."""
     command, replication = manifest.get("command", ""), manifest.get("replication", 0)
     if command and not _repeats(command, scenario):
-        return f"command is {_short(command)}, which does not repeat this run"
+        return f"command is {_short(command)}, which would not repeat this run"
     records_lines = getattr(getattr(scenario, "record", None), "programs", False)
     if records_lines and "lines.parquet" not in manifest.get("files", ()):
-        return "files has no lines.parquet, but the scenario has lines of programs recorded"
+        return "files has no lines.parquet, but the scenario records the lines of programs"
     form = _form_problem(manifest)
     if form is not None:
         return form
@@ -86,7 +86,7 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     error = manifest.get("ended_by_error")
     can_be_stopped = not isinstance(scenario, ProcessScenario)  # only runs with hosts are played live
     if error is not None and not brings_code and not (can_be_stopped and str(error).startswith(STOPPED)):
-        return "ended_by_error, but the scenario brings no code that could fail"
+        return "ended_by_error, but the scenario has no custom code that could fail"
     if str(error).startswith(STOPPED) and error != f"{STOPPED}{manifest['simulated_s']:.9g} s":
         return f"ended_by_error is {_short(error)}, but {manifest['simulated_s']:.9g} s were simulated"
     if error is not None and manifest["quiescent"] and manifest["simulated_s"] >= manifest["duration_s"]:
@@ -99,7 +99,7 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     own = manifest.get("own_metrics", {})
     wanted = {reference.rpartition(":")[2] for reference in getattr(scenario, "metrics", ())}
     if not isinstance(own, dict) or set(own) != wanted:
-        return f"own_metrics is {_short(own)}, scenario.yaml names {', '.join(sorted(wanted)) or 'none'}"
+        return f"own_metrics is {_short(own)}, but scenario.yaml names {', '.join(sorted(wanted)) or 'none'}"
     return None
 
 
@@ -122,7 +122,7 @@ def _form_problem(manifest: dict[str, Any]) -> str | None:
         return f"real_time is {_short(real_time)}, expected an object"
     failed, own = manifest.get("own_metrics_failed", {}), manifest.get("own_metrics", {})
     if not isinstance(failed, dict) or not isinstance(own, dict) or not set(failed) <= set(own):
-        return f"own_metrics_failed is {_short(failed)}, expected some of own_metrics"
+        return f"own_metrics_failed is {_short(failed)}, expected names from own_metrics"
     return None
 
 
@@ -170,7 +170,7 @@ def _is_of_swarm(command: str, scenario: Any) -> bool:
 def scenario_of(directory: Path) -> Any:
     """What a run was, of a directory whose manifest is not in doubt."""
     try:
-        return recorded(directory / "scenario.yaml")
+        return read_source(directory / "scenario.yaml")
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
 
@@ -183,7 +183,7 @@ def warnings_by(scenario: Any) -> list[str]:
 def expected_by(scenario: Any) -> Expected | ProcessPlan:
     """What is expected of its record."""
     try:
-        return expected(scenario)
+        return expectations_of(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
 
@@ -227,6 +227,6 @@ def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:
 def _warning(cut: LossyCut) -> str:
     return (
         f"from {cut.since_ns / 1e9:g} to {cut.until_ns / 1e9:g} s the link {cut.station}-{cut.other} was cut by hand"
-        f" and lost what was sent over it, but {cut.protocol} assumes that wires lose nothing: a violation from then on"
-        " is not evidence against it"
+        f" and lost what was sent over it, but {cut.protocol} assumes lossless wires: a violation after that is not"
+        " evidence against it"
     )

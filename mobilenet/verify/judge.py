@@ -43,16 +43,16 @@ from mobilenet.verify.basis.verdict import (
     early_verdicts,
     ended_early,
 )
-from mobilenet.verify.basis.waiting import held, waiting
+from mobilenet.verify.basis.waiting import nonempty_buffers, waiting
 from mobilenet.verify.basis.wellformed import events_problem, record_problem, require_manifest, rows_problem
 from mobilenet.verify.broadcasts.asked import asked_problem
-from mobilenet.verify.broadcasts.carried import uncarried
+from mobilenet.verify.broadcasts.carried import uncarried_problem
 from mobilenet.verify.broadcasts.conduct import conduct_problem
 from mobilenet.verify.broadcasts.excused import excuse_problem
 from mobilenet.verify.broadcasts.fifo import fifo_problem
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
 from mobilenet.verify.broadcasts.reach import Reach
-from mobilenet.verify.broadcasts.screened import judged
+from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.broadcasts.silent import silent_problem
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import record_so_far_problem, sums_so_far_problem
@@ -60,7 +60,7 @@ from mobilenet.verify.lines.judge import lines_problem
 from mobilenet.verify.processes.judge import verify_processes
 from mobilenet.verify.record.conservation import conservation_problem
 from mobilenet.verify.record.datagrams import datagram_problem
-from mobilenet.verify.record.judge import contradicted
+from mobilenet.verify.record.judge import record_contradiction
 from mobilenet.verify.record.needed import needed_problem
 
 __all__ = ["CHECKS", "Answer", "Verdict", "overall", "verify", "verify_run"]
@@ -123,18 +123,22 @@ def verify(
         said = _lines_problem(run)
         if verdicts["record"].answer == "valid" and said is not None:
             verdicts["record"] = Verdict("violated", said)
-        return _doubted(verdicts, run)
+        return _apply_doubt(verdicts, run)
     if (error := ended_early(manifest)) is not None:
         return _verdicts_on_early_end(error, run)
     if (damage := record_problem(run)) is not None:
         unreadable = Verdict("unknown", "the record is damaged")
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
-    return _doubted(_verdicts(run), run)
+    return _apply_doubt(_verdicts(run), run)
 
 
-def _doubted(verdicts: dict[str, Verdict], run: Evidence) -> dict[str, Verdict]:
+def _apply_doubt(verdicts: dict[str, Verdict], run: Evidence) -> dict[str, Verdict]:
     """Make `creation` unknown where programs deliver what this network cannot have carried."""
-    if verdicts["record"] == VALID and verdicts.get("creation") == VALID and (why := uncarried(run)) is not None:
+    if (
+        verdicts["record"] == VALID
+        and verdicts.get("creation") == VALID
+        and (why := uncarried_problem(run)) is not None
+    ):
         verdicts["creation"] = Verdict("unknown", why)
     return verdicts
 
@@ -143,7 +147,7 @@ def _verdicts(run: Evidence) -> dict[str, Verdict]:
     """The verdicts on a whole run of hosts."""
     events, counters, promises, quiescent = run.events, run.counters, run.promises, run.quiescent
     restless = not quiescent and _had_time_to_rest(run.manifest)
-    contradiction = contradicted(run) or _lines_problem(run)
+    contradiction = record_contradiction(run) or _lines_problem(run)
     lost = (
         conservation_problem(counters, run.samples, quiescent, promises["duplicating_air"], run.expected)
         or datagram_problem(events, counters, run.expected)
@@ -170,7 +174,7 @@ def _verdicts(run: Evidence) -> dict[str, Verdict]:
     idle = of_programs and "datagram" not in Table.of(events).coded("event").words
     sound = Verdict("unknown", "no program sent a datagram") if idle else VALID
     verdicts["conservation"] = sound if lost is None else Verdict("violated", lost)
-    verdicts["drained"] = _drained(run, restless)
+    verdicts["drained"] = _drained_verdict(run, restless)
     return verdicts
 
 
@@ -190,7 +194,7 @@ def _judge_of_broadcasts(run: Evidence, restless: bool) -> BroadcastJudge:
     return judge
 
 
-def _drained(run: Evidence, restless: bool) -> Verdict:
+def _drained_verdict(run: Evidence, restless: bool) -> Verdict:
     """Whether the run came to rest, and nothing was left then; `restless`: it should have been at rest."""
     events, manifest, promises = run.events, run.manifest, run.promises
     sizes = _last_sizes(run.samples, manifest)
@@ -200,11 +204,11 @@ def _drained(run: Evidence, restless: bool) -> Verdict:
         if restless:
             return Verdict("violated", f"{what} (promised within {promises['rest_within_s']:.4g} s)")
         return Verdict("unknown", f"{what} ({_why_not_promised(promises)})")
-    if left := held(sizes):
+    if left := nonempty_buffers(sizes):
         return Verdict("violated", f"{left[0]} after quiescence")
     if unfinished := unfinished_handoffs(events):
         return Verdict("violated", f"{unfinished[0]} is in a handoff after quiescence")
-    if promises["broadcast"] is not None and (unknown := _unsampled(events, sizes, buffers_of(manifest))):
+    if promises["broadcast"] is not None and (unknown := _unsampled_node(events, sizes, buffers_of(manifest))):
         return Verdict("unknown", f"the buffers of {unknown} were never sampled")
     return VALID
 
@@ -244,7 +248,7 @@ def _judge(run: Evidence, is_over: bool) -> BroadcastJudge:
     asked = {check for check in judged_checks(promises) if check in SAFETY or check == "delivery" and is_over}
     reach = None if expected is None or expected.hosts is None else Reach(run.positions, expected)
     gap_after_s, heard_every_s = promises["gap_after_s"], promises["heard_every_s"]
-    return judged(run.events, gap_after_s, heard_every_s, run.conduct, frozenset(asked), reach)
+    return judge_events(run.events, gap_after_s, heard_every_s, run.conduct, frozenset(asked), reach)
 
 
 def judged_checks(promises: dict[str, Any]) -> tuple[str, ...]:
@@ -279,7 +283,7 @@ def _why_not_promised(promises: dict[str, Any]) -> str:
     because = promises.get("no_rest_because") or "no reason is on record"
     if because.endswith(SAYS_NOTHING):
         whose = OWN_KINDS.get(because.removesuffix(SAYS_NOTHING), "this protocol")
-        return f"no violation, since {whose} need not be at rest by any time; a longer drain_s may decide it"
+        return f"no violation, since {whose} has no deadline for coming to rest; a longer drain_s may decide it"
     return f"not promised: {because}"
 
 
@@ -319,7 +323,9 @@ def _last_sizes(samples: Columns, manifest: dict[str, Any]) -> dict[tuple[str, s
     return dict(sorted(sizes.items()))
 
 
-def _unsampled(events: Columns, sizes: dict[tuple[str, str], float], buffers: dict[str, tuple[str, ...]]) -> str | None:
+def _unsampled_node(
+    events: Columns, sizes: dict[tuple[str, str], float], buffers: dict[str, tuple[str, ...]]
+) -> str | None:
     """A host that joined, or the station that answered it, of which no buffer is known, though it has some."""
     sampled = {node for node, _ in sizes}
     table = Table.of(events)

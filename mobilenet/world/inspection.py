@@ -143,7 +143,7 @@ def inspect(
     long = np.zeros(len(gap_s), dtype=bool) if recorded.waypoints else known & (np.nan_to_num(gap_s) > max_gap_s)
     steady = known & ~long
     speeds, lasted = speed_mps[steady], gap_s[steady]
-    slow, middle, fast = _weighted(speeds, lasted, (0.05, 0.5, 0.95))
+    slow, middle, fast = _weighted_quantiles(speeds, lasted, (0.05, 0.5, 0.95))
     return Inspection(
         recorded, float(lasted.sum()), _three(gap_s[known]), (slow, middle, fast, float(speeds.max(initial=0.0))),
         (speeds, lasted),
@@ -200,7 +200,7 @@ def _three(values: Floats) -> tuple[float, float, float]:
     return a, b, c
 
 
-def _weighted(values: Floats, weights: Floats, shares: tuple[float, ...]) -> tuple[float, ...]:
+def _weighted_quantiles(values: Floats, weights: Floats, shares: tuple[float, ...]) -> tuple[float, ...]:
     if not len(values):
         return tuple(0.0 for _ in shares)
     order = np.argsort(values)

@@ -113,7 +113,7 @@ def in_order(interventions: Sequence[AnyIntervention]) -> list[AnyIntervention]:
     return sorted(interventions, key=lambda one: ns(one.at_s))
 
 
-def added(interventions: Sequence[AnyIntervention]) -> list[Add]:
+def added_hosts(interventions: Sequence[AnyIntervention]) -> list[Add]:
     """The hosts added by hand, in the order of their numbers."""
     return [one for one in in_order(interventions) if isinstance(one, Add)]
 
@@ -137,7 +137,7 @@ def offers(
     begins_ns = [0, *(ns(change.at_s) for change in changes)]
     stops_ns = [*(begin_ns + 1 for begin_ns in begins_ns[1:]), end_ns]
     for segment, (begin_ns, stop_ns) in enumerate(zip(begins_ns, stops_ns, strict=True)):
-        parameters = workload if segment == 0 else changed(workload, changes[segment - 1])
+        parameters = workload if segment == 0 else workload_after(workload, changes[segment - 1])
         start_ns = max(appears_ns, begin_ns)
         found += broadcast_times(parameters, seed, host, start_ns, stop_ns, segment)
     for one in interventions:
@@ -151,6 +151,6 @@ def offers(
     return sorted(found)
 
 
-def changed(workload: WorkloadParameters, change: Interval) -> WorkloadParameters:
+def workload_after(workload: WorkloadParameters, change: Interval) -> WorkloadParameters:
     """The workload after it."""
     return workload.model_copy(update={"interval_s": change.interval_s})

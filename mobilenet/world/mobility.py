@@ -118,7 +118,7 @@ def trajectories(
     """
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):
-        imported = tracks.imported(mobility, folder, duration_ns / SECOND, origin, seed)
+        imported = tracks.import_tracks(mobility, folder, duration_ns / SECOND, origin, seed)
         names = {f"h{host}": name for host, name in enumerate(imported.names)}
         return Population(imported.trajectories, imported.speed_limit_mps, imported.too_short, names, _stays)
 
@@ -163,7 +163,7 @@ def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
     if not callable(walk):
         raise _wrong(
             mobility,
-            f"walk(ground) returned {_shown(walk)}, expected a function that takes a host's stream and yields legs",
+            f"walk(ground) returned {_repr(walk)}, expected a function that takes a host's stream and yields legs",
         )
     found: Walk = walk
     return found
@@ -176,11 +176,11 @@ def _legs_of(mobility: OwnMobility, legs: Any) -> Iterator[Any]:
     except TypeError:
         raise _wrong(
             mobility,
-            f"the function returned by walk(ground) returned {_shown(legs)} for a stream, expected an iterator of legs",
+            f"the function returned by walk(ground) returned {_repr(legs)} for a stream, expected an iterator of legs",
         ) from None
 
 
-def _shown(value: object) -> str:
+def _repr(value: object) -> str:
     return " ".join(repr(value).split())[:80]
 
 
@@ -192,7 +192,7 @@ def _require_place(mobility: OwnMobility, leg: Leg) -> None:
     """That a leg's numbers are some, and lie in the world."""
     for pair, what in (((leg.x_m, leg.y_m), "begins at"), ((leg.vx_mps, leg.vy_mps), "has the velocity")):
         if not all(map(_is_finite, pair)):
-            raise _wrong(mobility, f"a leg {what} {_shown(pair)}, expected two finite numbers")
+            raise _wrong(mobility, f"a leg {what} {_repr(pair)}, expected two finite numbers")
     if max(abs(leg.x_m), abs(leg.y_m)) > FARTHEST_M:
         raise _wrong(
             mobility, f"a leg begins at ({leg.x_m:g}, {leg.y_m:g}) m, expected at most {FARTHEST_M:,} m from (0, 0)"
@@ -204,7 +204,7 @@ def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iter
     here: tuple[float, float] | None = None  # where the last leg ended
     for leg in _legs_of(mobility, walk(stream)):
         if not isinstance(leg, Leg):
-            raise _wrong(mobility, f"{_shown(leg)} is not a Leg; see between() in mobilenet/world/trajectory.py")
+            raise _wrong(mobility, f"{_repr(leg)} is not a Leg; see between() in mobilenet/world/trajectory.py")
         _require_place(mobility, leg)
         speed_mps = hypot(leg.vx_mps, leg.vy_mps)
         if not speed_mps <= limit_mps * HARDLY_FASTER:

@@ -111,7 +111,7 @@ class Imported(NamedTuple):
     speed_limit_mps: float
 
 
-def imported(
+def import_tracks(
     parameters: Tracks, folder: Path, duration_s: float, origin: Origin | None = None, seed: int = 0
 ) -> Imported:
     """The hosts of the file, as far as they are there during the run; `seed`: of what is drawn."""

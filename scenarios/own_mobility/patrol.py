@@ -10,7 +10,7 @@ from mobilenet.world.trajectory import Leg, between
 
 
 class Patrol(Parameters):
-    """Its fields are what the scenario may say under hosts.mobility.settings."""
+    """Its fields are the keys that a scenario may set under hosts.mobility.settings."""
 
     side_m: float = 60.0
     speed_mps: float = 1.5

@@ -1,4 +1,4 @@
-"""Gossip: whoever hears a rumour for the first time tells it some more times. No order, no acknowledgement, no
+"""Gossip: a node that hears a rumour for the first time repeats it a few times. No order, no acknowledgement, no
 handoff.
 """
 
@@ -10,7 +10,7 @@ from mobilenet.protocols.port import MessageId
 
 
 class Settings(Parameters):
-    times: int = 2  # how often each node tells a rumour
+    times: int = 2  # how often each node repeats a rumour
     within_s: float = 0.5  # each time after a random wait up to this
 
 

@@ -10,7 +10,7 @@
 // after a crash it delivers the others' messages a second time.
 "use strict";
 
-const AT_ONCE = 5; // messages that a station tells a host that lacks them
+const AT_ONCE = 5; // messages that a station sends to a host that lacks them
 
 const BUG = process.argv.includes("--bug");
 let actions = [];

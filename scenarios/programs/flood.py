@@ -10,7 +10,7 @@ import json
 import sys
 
 TICK_NS = [200_000_000, 400_000_000]
-AT_ONCE = 5  # messages that a station tells a host that lacks them
+AT_ONCE = 5  # messages that a station sends to a host that lacks them
 
 BUG = "--bug" in sys.argv
 actions = []

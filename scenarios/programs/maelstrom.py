@@ -1,11 +1,11 @@
 """A broadcast node written for Maelstrom as a process of mobilenet: python3 maelstrom.py COMMAND...
 
-The node runs unmodified. Each event becomes one of Maelstrom's messages; then the node is asked to `read`, and by the
-time it has answered it has said what it had to say: its messages to other nodes are sent, and values that `read` shows
-for the first time are delivered. Emulated time stands still meanwhile, so what a node does by its own clock, repeating
-say, happens the next time that it is told something. Where a delivery is missing when the run is over, the adapter
-listens to the node: if it writes although nothing was asked of it, it acts by a clock of its own, and the adapter
-reports that. settings: {topology: all | line, workload: broadcast | g-set | pn-counter}.
+The node runs unmodified. Each event becomes one of Maelstrom's messages; then the node is asked to `read`. When it has
+answered, its messages to other nodes are sent, and values that `read` shows for the first time are delivered. Emulated
+time stands still meanwhile, so anything that a node does on its own clock, such as repeating a message, happens only
+with the next event. If a delivery is missing when the run is over, the adapter listens to the node: if the node writes
+without being asked, it acts on its own clock, and the adapter reports that. settings: {topology: all | line, workload:
+broadcast | g-set | pn-counter}.
 
 In a pn-counter each message adds a power of BASE, or subtracts it: every other message of a process. The digits of the
 value that `read` shows are thus the messages that the node has counted, and how often.
@@ -57,7 +57,7 @@ def message_of(line):
 
 
 def ask(body):
-    """A client's request; what the node says until its answer is there."""
+    """A client's request; what the node sends until its answer is there."""
     global asked
     asked += 1
     tell(body | {"msg_id": asked})

@@ -1,4 +1,4 @@
-"""A node for the broadcast workload of Maelstrom: it tells its neighbours each value that is new to it.
+"""A node for the broadcast workload of Maelstrom: it sends its neighbours each value that is new to it.
 
 It knows nothing of mobilenet.
 """

@@ -15,7 +15,7 @@ peers = [(peer.partition(":")[0], int(peer.partition(":")[2])) for peer in peers
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 own.bind((address, port))
 sent = 0
-known = {}  # (sender, number) -> when to tell it again
+known = {}  # (sender, number) -> when to send it again
 expected = {}  # sender -> the number that it delivers next
 next_s = time.monotonic() + random.uniform(0, interval_s)
 

@@ -25,47 +25,49 @@ HEAD = """# Proof by exhaustion
     python -m tests.exhaustion.mutants --swarm 4000 > mutants.txt
     python -m tests.exhaustion.page cases.txt mutants.txt > docs/validation/exhaustion.md
 
-This page is written by these commands. The cases: commit {commit}, {date}, Python {python} on one
-core of a machine shared with other work.
+For readers who ask whether random schedules miss something: small cases in which every order of
+events was tried, and the mutants that this search finds. These commands generate the page. The
+cases were run with commit {commit}, {date}, Python {python}, on one core of a shared machine.
 
 ## What is explored
 
 The shipped classes of hosts and stations run on the controllable network
-(`mobilenet/controlled`), and every order of events within the bounds is tried. A state holds the
-states of all nodes, the wires, the frames sent so far, what is left of the bounds, and the
+(`mobilenet/controlled`), and every order of events within the bounds is tried. A state consists of
+the states of all nodes, the wires, the frames sent so far, what is left of the bounds, and the
 history that the judge needs. Clocks are left out.
 
-- Radio: a frame that was sent may arrive at any time after, any number of times, in any order, or
-  never, also at a host that has left the cell. So losses and copies have no bound, which includes
-  at least one loss and one copy.
+- Radio: a frame that was sent may arrive at any later time, any number of times, in any order, or
+  never, even at a host that has left the cell. The number of losses and copies is therefore
+  unbounded.
 - Timers: each armed timer may fire at any time and any number of times.
-- Frames that make a station open a request (Join, Init; and Leave): each has its effect once, when
-  it is new; late copies of them have it three times more in all for one host, five for two.
-  This includes every execution in which each retransmission timer fires at most twice and one frame
-  is copied.
-- Wires: a tree of FIFO links; any link may be next to hand over its first message.
-- Hosts crash, move, leave, join and broadcast at any moment, as often as the case says. A host
+- Frames that make a station open a request (Join, Init and Leave): each takes effect once, when it
+  is new; late copies take effect three more times in total with one host, and five with two. This
+  includes every execution in which each retransmission timer fires at most twice and one frame is
+  copied.
+- Wires: a tree of FIFO links; any link may be the next to deliver its first message.
+- Hosts crash, move, leave, join and broadcast at any moment, as often as the case allows. A host
   that is down recovers at any time.
 
-Checked at each step: no creation, no duplication, causal order, only members deliver, no gap, no
-two stations that serve one host, no failed assertion of the protocol. Checked for each state: if
-nothing bad happens any more, all comes to rest with empty buffers, every member has delivered all
-that it is entitled to, and one more message of each member is delivered as well.
+At each step, the search checks that no message is created or duplicated, that order is causal, that
+only members deliver, that no host has a gap, that no two stations serve one host, and that no
+assertion of the protocol fails. For each state, it checks what follows if no more faults happen:
+everything comes to rest with empty buffers, every member has delivered all that it is entitled to,
+and one more message from each member is delivered as well.
 
-Not explored: clocks (expiry after T, silence, lifetimes of cookies), the windows of
-retransmission, and any radio that holds a frame back in its queue: a frame counts as sent at the
-end of the step that sends it, and the forwarding jitter is 0. A case that begins with members
-begins with nothing in transit.
+The search does not explore clocks (expiry after T, silence, lifetimes of cookies), the windows of
+retransmission, or a radio that holds a frame back in its queue: a frame counts as sent at the end
+of the step that sends it, and the forwarding jitter is 0. A case that begins with members begins
+with nothing in transit.
 
-Left out of the states, because it cannot lead to anything that the others do not: a state that
-has no frame and no budget that another one with the same nodes, wires and history lacks; the
-mirror image of a state, where two hosts have the same part to play; and values that the protocol
-sets before it reads them again (`forget` in `mobilenet/exhaustion/cases.py`). Tests
-compare with a search without the first two, and with one without the last. Stations are not
-interchangeable here.
+Some states are left out, because they cannot lead to anything that the others do not: a state whose
+frames and remaining bounds are all contained in those of another state with the same nodes, wires
+and history; and the mirror image of a state, if two hosts have the same role. Values that the
+protocol sets before it reads them again do not distinguish states (`forget` in
+`mobilenet/exhaustion/cases.py`). Tests compare the search with one that keeps the first two kinds
+of states, and with one that distinguishes the values. Stations are not interchangeable here.
 
-"Exhausted" means within these bounds, and says nothing of larger networks. A case also stops after
-15 minutes or 16 GiB (`--minutes`, `--gib`); then it is not exhausted, and the command ends with
+"Exhausted" means within these bounds; it does not cover larger networks. A case also stops after 15
+minutes or at 16 GiB (`--minutes`, `--gib`). It is then not exhausted, and the command ends with
 exit code 4.
 
 ## Results
@@ -74,13 +76,13 @@ exit code 4.
 MUTANTS = """
 ## Mutants
 
-Each mutant takes one repaired rule back (`tests/protocols/mobile_causal/mutants.py`), and is
-explored breadth first, case after case, with the protocol's own assertions off. States and
-seconds count all cases tried until it is found. The last column tells how many drawn schedules
-the swarm needs from seed 0 on, with the flavour that suits the mutant, and in what time. The
-mutants of rules F14 and F15 are about load and time, and are not tried. Each trace was repeated
-on the controllable network. Here a case has at most the seconds of the command below, so larger ones
-are not exhausted; cases that are not among the results above are for mutants alone.
+Each mutant reverts one repaired rule (`tests/protocols/mobile_causal/mutants.py`). It is explored
+breadth first, case by case, with the protocol's own assertions off. States and seconds count all
+cases tried until the mutant is found. The last column gives the number of schedules that the swarm
+needs from seed 0 on, with the flavour that suits the mutant, and the time that they take. The
+mutants of rules F14 and F15 concern load and time, and are not tried. Each trace was repeated on
+the controllable network. Here, a case is limited to the seconds of the command below, so larger
+cases are not exhausted. Cases that are not among the results above are used only for mutants.
 """
 
 
@@ -104,6 +106,8 @@ def page(cases: list[str], mutants: list[str]) -> Iterator[str]:
 def _wrapped(paragraph: str) -> list[str]:
     if paragraph.startswith("#"):
         return [paragraph.strip()]
+    if paragraph.startswith("    "):
+        return paragraph.split("\n")
     if paragraph.startswith("- "):
         items = [" ".join(item.split()) for item in paragraph[2:].split("\n- ")]
         return [

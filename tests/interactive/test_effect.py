@@ -10,7 +10,7 @@ import pytest
 
 import mobilenet
 from mobilenet.interactive.desk import Desk
-from mobilenet.interactive.effect import CELL, THERE, compared, differences, effect_in_words, outcome, said
+from mobilenet.interactive.effect import CELL, THERE, compare_worlds, differences, effect_in_words, outcome, said
 from mobilenet.interactive.jobs import Job, touched_later
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
@@ -50,8 +50,8 @@ def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -
     assert delay["pairs"] == itself["pairs"] == 6
     assert 0 < delay["low"] < delay["high"] < itself["low"]  # who is down waits longest
     assert job.text.startswith(
-        "Effect of the crash of h3 at 8 s in the 20 s after it, from 6 worlds with and without it (95 % intervals):"
-        " The mean delivery delay is "
+        "Effect of the crash of h3 at 8 s on the following 20 s, from 6 worlds with and without it (95 % intervals):"
+        " The mean delivery delay "
     )
     study = Path(job.result["directory"])
     one = desk.session.branch.interventions[0]
@@ -134,8 +134,8 @@ def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> No
         {"metric": CELL[0], "pairs": 27, "difference": 0.1, "low": -0.1, "high": 0.3},
     ]
     assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, found) == (
-        "Effect of the crash of h0 at 4 s in the 20 s after it, from 30 worlds with and without it (95 % intervals):"
-        " The mean delivery delay is higher by 0.410 s ± 0.050 s with it. Too few runs have a value for the mean delay"
+        "Effect of the crash of h0 at 4 s on the following 20 s, from 30 worlds with and without it (95 % intervals):"
+        " The mean delivery delay rises by 0.410 s ± 0.050 s. Too few runs have a value for the mean delay"
         " at h0 itself. No measurable difference in the number of deliveries, -2.0 ± 3.0; in the mean delay at the"
         " other hosts of h0's cell, +0.10 s ± 0.20 s (27 worlds)."
     )
@@ -180,21 +180,21 @@ def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> No
     rows = [(number, with_it) for number in range(4) for with_it in (0, 1)]
     runs = pd.DataFrame(rows, columns=["replication", "configuration"])
     runs["deliveries"] = 10.0 * runs["replication"]
-    found = compared(runs)
+    found = compare_worlds(runs)
     assert found[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}  # no host delivered anything
     assert found[1] == {"metric": "deliveries", "pairs": 4, "difference": 0.0, "low": 0.0, "high": 0.0}
     loss = Loss(at_s=4, do="loss", loss=0.5)
     assert "No measurable difference in the number of deliveries, +0 ± 0." in effect_in_words(loss, 20, found)
     runs["delivery_delay_mean_s"] = runs["replication"] + 0.5 * runs["configuration"]
     runs.loc[5, "delivery_delay_mean_s"] = None  # the third world with it
-    delay = compared(runs)[0]
+    delay = compare_worlds(runs)[0]
     assert (delay["pairs"], delay["difference"]) == (3, 0.5)
 
 
 def test_numbers_have_the_digits_of_their_half_width() -> None:
     found = [{"metric": "deliveries", "pairs": 9, "difference": 3110.4, "low": 2950.0, "high": 3270.8}]
-    assert "The number of deliveries is higher by 3,110 ± 160 with it." in effect_in_words(
+    assert "The number of deliveries rises by 3,110 ± 160." in effect_in_words(
         Loss(at_s=4, do="loss", loss=0.5), 20, found
     )
     found[0] |= {"difference": -53.2, "low": -72.0, "high": -34.4}
-    assert "is lower by 53 ± 19 with it." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, found)
+    assert "falls by 53 ± 19." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, found)

@@ -22,11 +22,11 @@ from tests.programs.own import answering, scenario
 BAD = {
     "nonsense": ("print('hello')", r"line 1 of its output, hello: is not JSON; expected one object on each line"),
     "a number": ("print(5)", r'line 1 of its output, 5: expected an object with the key "do"'),
-    "an unknown action": ("""print('{"do":"fly"}')""", r"'fly' is no action; expected one of send, broadcast, timer"),
+    "an unknown action": ("""print('{"do":"fly"}')""", r"'fly' is not an action; expected one of send, broadcast"),
     "an unknown key": ("""print('{"do":"left","session":1,"why":2}')""", "unknown key 'why'; expected keys of left: s"),
-    "a missing key": ("""print('{"do":"left"}')""", "left needs the key 'session': a whole number from 0"),
-    "a wrong value": ("""print('{"do":"left","session":"x"}')""", "session is 'x', expected a whole number from 0"),
-    "null": ("""print('{"do":"left","session":null}')""", "session is null, expected a whole number from 0"),
+    "a missing key": ("""print('{"do":"left"}')""", "left needs the key 'session': a whole number ≥ 0"),
+    "a wrong value": ("""print('{"do":"left","session":"x"}')""", "session is 'x', expected a whole number ≥ 0"),
+    "null": ("""print('{"do":"left","session":null}')""", "session is null, expected a whole number ≥ 0"),
     "5000 digits": (
         "print('{\"do\":\"left\",\"session\":' + '9' * 5000 + '}')",
         "whole number with more than 4,300 digits",
@@ -41,7 +41,7 @@ BAD = {
     ),
     "too big without bytes": (
         """print('{"do":"broadcast","payload_bytes":60000,"message":"%s"}' % ('x' * 5506))""",
-        "its message and payload_bytes add up to 65508 bytes, and a frame carries at most 65507; expected",
+        "its message and payload_bytes add up to 65508 bytes, but a frame carries at most 65507; expected",
     ),
     "half a sign": (
         """print('{"do":"timer","name":"\\\\ud800","after_ns":1}')""",
@@ -74,7 +74,7 @@ BAD = {
     ),
     "a station beyond": (
         """print('{"do":"joined","session":1,"station":9223372036854775807}')""",
-        "station is 9223372036854775807, expected a whole number from 0",
+        "station is 9223372036854775807, expected a whole number ≥ 0",
     ),
     "not a number": ("""print('{"do":"log","text":NaN}')""", "is not JSON"),
     "deep": ("print('[' * 100000)", "is not JSON"),
@@ -247,7 +247,7 @@ def test_a_run_that_is_never_at_rest_is_no_violation_and_says_so(tmp_path: Path)
     drained = ran(tmp_path, code).verdicts["drained"]
     assert drained.answer == "unknown"
     assert drained.explanation.endswith(
-        "(no violation, since a program need not be at rest by any time; a longer drain_s may decide it)"
+        "(no violation, since a program has no deadline for coming to rest; a longer drain_s may decide it)"
     )
 
 

@@ -12,7 +12,7 @@ GOOD = {"python": ["python3", "flood.py"], "js": ["node", "flood.js"], "c": ["./
 BAD = {
     "python": ("fifo_order", "overtook"),
     "js": ("duplication", "twice"),
-    "c": ("creation", "which was not broadcast before"),
+    "c": ("creation", "which had not been broadcast"),
 }
 SECONDS = 6
 SEEDS = (3, 4)  # in so short a time not every seed shows each of them

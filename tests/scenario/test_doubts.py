@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mobilenet import api
-from mobilenet.expected.by_kind import declared
+from mobilenet.expected.by_kind import declared_manifest
 from mobilenet.expected.hosts import doubts
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.given import given_scenario
@@ -63,7 +63,7 @@ def test_hosts_that_cross_cells_faster_than_they_join_may_deliver_nothing() -> N
 @pytest.mark.parametrize("loss", [1, 0.999999999, 0.5])
 def test_where_nearly_all_is_lost_nothing_is_promised(loss: float) -> None:
     scenario = given_scenario(PLAIN | {"wireless": {"loss": loss}})
-    assert declared(scenario)["promises"]["rest_within_s"] is None
+    assert declared_manifest(scenario)["promises"]["rest_within_s"] is None
 
 
 def test_hosts_that_misjudge_their_place_may_never_join() -> None:

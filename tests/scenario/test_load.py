@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import MOST_BYTES, MOST_DEPTH, parse
-from mobilenet.scenario.yaml_writer import inline, quoted
+from mobilenet.scenario.yaml_writer import as_scalar, inline
 
 
 def refusal(data: bytes) -> str:
@@ -151,4 +151,4 @@ def test_what_is_written_is_read_back(value: object) -> None:
 
 @given(st.text())
 def test_every_text_can_be_quoted(text: str) -> None:
-    assert parse(quoted(text).encode(), "f.yaml").plain() == text
+    assert parse(as_scalar(text).encode(), "f.yaml").plain() == text

@@ -11,7 +11,7 @@ import pytest
 import mobilenet
 from mobilenet.controlled import Network
 from mobilenet.rundir.reader import read_events
-from mobilenet.simulation.plugin_code import named
+from mobilenet.simulation.plugin_code import load_named
 from mobilenet.swarm.campaign import judge_seed
 from tests.conftest import SCENARIOS
 from tests.scenario.examples import edited
@@ -58,7 +58,7 @@ def test_without_what_it_keeps_hosts_get_fewer_messages(tmp_path: Path) -> None:
 
 
 def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> None:
-    roaming = named("protocol.class", "roaming.py:Roaming", FOLDER, True)
+    roaming = load_named("protocol.class", "roaming.py:Roaming", FOLDER, True)
     network = Network(roaming, roaming.settings(), cells=[0, 0], parents=[0])
     for host in (0, 1):
         network.join(host)

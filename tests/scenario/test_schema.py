@@ -131,7 +131,7 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("hosts.mobility.speed_mps=[2, 1]", "hosts.mobility.speed_mps: expected 0.001 <= lowest <= highest"),
         ("hosts.mobility.speed_mps=[1, 2, 3]", "expected a number, or a range [lowest, highest]"),
         ("hosts.mobility.area={box_m: [0, 0, 0, 9]}", "hosts.mobility.area.box_m: expected [west, south, east, north]"),
-        ("hosts.mobility.area={box_m: [0, 0, 1]}", "hosts.mobility.area.box_m.3: missing, the list is too short"),
+        ("hosts.mobility.area={box_m: [0, 0, 1]}", "hosts.mobility.area.box_m.3: missing: the list is too short"),
         ("faults={schedule: paper, station: s9}", "faults.station: there is no s9 among 7 stations, s0 to s6"),
         ("faults={schedule: paper, station: x}", "faults.station: expected a name such as s0 or s12, got x"),
         (

@@ -12,7 +12,7 @@ from mobilenet.viz.map.data import document
 from mobilenet.viz.report.run import run_page
 
 from mobilenet.api import Run, manifest_of, run, simulate
-from mobilenet.expected.by_kind import expected
+from mobilenet.expected.by_kind import expectations_of
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
@@ -20,7 +20,7 @@ from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.broadcasts.asked import asked_problem
-from mobilenet.verify.record.judge import contradicted
+from mobilenet.verify.record.judge import record_contradiction
 from tests.conftest import FIRST, SCENARIOS
 from tests.simulation.test_interventions import played, scenario
 
@@ -174,9 +174,9 @@ def test_pictures_and_pages_have_them(done: Run) -> None:
 
 
 def problem(outcome: Outcome, scenario: Scenario) -> str | None:
-    tables, found = outcome.recording.tables(), expected(scenario)
+    tables, found = outcome.recording.tables(), expectations_of(scenario)
     columns = (tables[name] for name in ("events", "samples", "positions"))
-    wrong = contradicted(Evidence(*columns, {}, manifest_of(scenario, outcome, 1.0, ""), found))
+    wrong = record_contradiction(Evidence(*columns, {}, manifest_of(scenario, outcome, 1.0, ""), found))
     return wrong or asked_problem(tables["events"], found)
 
 

@@ -13,7 +13,7 @@ from mobilenet.controlled import Network
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.simulation.plugin_code import named
+from mobilenet.simulation.plugin_code import load_named
 from tests.conftest import SCENARIOS
 
 GOSSIP = (SCENARIOS / "own_protocol" / "gossip.py").read_text(encoding="utf-8")
@@ -147,7 +147,7 @@ def test_an_error_in_a_hook_is_reported_with_its_place(tmp_path: Path) -> None:
 
 
 def test_on_the_controlled_network_they_are_called_too(tmp_path: Path) -> None:
-    noted = named("protocol.class", "noted.py:Noted", scenario(tmp_path).parent, True)
+    noted = load_named("protocol.class", "noted.py:Noted", scenario(tmp_path).parent, True)
     network = Network(noted, noted.settings(), cells=[0, None], parents=[0])
     network.move(0, 1)
     network.crash(0)

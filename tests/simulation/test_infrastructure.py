@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 from mobilenet.api import Run, judge_anew, manifest_of, run, simulate
 from mobilenet.cli.main import app
 from mobilenet.engine.kernel import Kernel
-from mobilenet.expected.by_kind import expected
+from mobilenet.expected.by_kind import expectations_of
 from mobilenet.network.wired.link import Link
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.broadcasts.screened import judged
+from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.declared import warnings_by
 from mobilenet.verify.record.conservation import conservation_problem
 from mobilenet.verify.record.switched import switched_problem
@@ -122,7 +122,7 @@ def test_what_a_wire_loses_is_counted_and_warned_of(kind: str, tmp_path: Path) -
     )
     assert fates == {"received": wired["delivered"], "link_cut": wired["lost"]}
     (warning,) = done.warnings
-    assert "from 5 to 15 s the link s0-s1" in warning and "mobile_causal assumes that wires lose nothing" in warning
+    assert "from 5 to 15 s the link s0-s1" in warning and "mobile_causal assumes lossless wires" in warning
 
 
 def test_tcp_sends_again_what_a_wire_loses(tmp_path: Path) -> None:
@@ -190,22 +190,22 @@ def gaps_of(seen: list[tuple[Any, ...]]) -> str | None:
         "time_ns": [round(time * 1e9) for time in times], "node": nodes, "event": kinds,
         "message": [None] * len(seen), "station": stations, "session": sessions, "detail": details,
     }  # fmt: skip
-    judge = judged(Table.of(events), 8.0, 2.0, None, frozenset({"gaps"}))
+    judge = judge_events(Table.of(events), 8.0, 2.0, None, frozenset({"gaps"}))
     return judge.violations.get("gaps")
 
 
 def test_who_is_with_a_station_off_the_air_need_not_be_heard() -> None:
     assert gaps_of(SEEN) is None
     loud = [row for row in SEEN if not row[2].startswith("radio")]
-    assert "although it was unheard for at most 2.000 s" in str(gaps_of(loud))
+    assert "although it was silent for at most 2.000 s" in str(gaps_of(loud))
     another = [(*row[:1], "s1", *row[2:]) if row[2].startswith("radio") else row for row in SEEN]
-    assert "although it was unheard for at most 2.000 s" in str(gaps_of(another))
+    assert "although it was silent for at most 2.000 s" in str(gaps_of(another))
     on_again = [*SEEN[:3], (11.0, "s0", "radio_on", None, None, None), *SEEN[3:5]]
-    assert "although it was unheard for at most 2.000 s" in str(gaps_of(on_again))
+    assert "although it was silent for at most 2.000 s" in str(gaps_of(on_again))
 
 
 def problem(columns: Columns, interventions: list[dict[str, Any]]) -> str | None:
-    return switched_problem(columns, expected(scenario(interventions)))
+    return switched_problem(columns, expectations_of(scenario(interventions)))
 
 
 def edited(done: Outcome, **values: Any) -> dict[str, list[Any]]:
@@ -226,7 +226,7 @@ def test_a_record_is_held_to_its_scenario(planned: list[dict[str, Any]]) -> None
     assert "which was not planned" in str(problem(record, planned[1:]))
     other = [{**planned[0], "at_s": 5.5}, planned[1]]
     assert "at 5.000000 s" in str(problem(record, other)) and "at 5.500000 s" in str(problem(record, other))
-    assert "missing, although planned" in str(problem(record, [*planned, {**planned[0], "at_s": 18}]))
+    assert "was planned, but is missing" in str(problem(record, [*planned, {**planned[0], "at_s": 18}]))
 
 
 def test_that_a_cut_loses_stands_in_the_record() -> None:
@@ -258,11 +258,14 @@ def test_nothing_comes_from_a_station_off_the_air(event: str) -> None:
 def test_wires_lose_nothing_by_themselves() -> None:
     done = played(LOST)
     tables, counters = done.recording.tables(), done.recording.document()
-    assert conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(LOST))) is None
-    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(HELD)))
+    assert (
+        conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(LOST)))
+        is None
+    )
+    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(HELD)))
     assert found is not None and "no link was cut with `loses: true`" in found
     counters["wired"]["lost"] -= 1
-    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expected(scenario(LOST)))
+    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(LOST)))
     assert found is not None and "delivered, " in found
 
 

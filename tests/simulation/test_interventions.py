@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.api import Run, manifest_of, run, simulate
-from mobilenet.expected.by_kind import expected
+from mobilenet.expected.by_kind import expectations_of
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
@@ -20,7 +20,7 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.broadcasts.asked import asked_problem
-from mobilenet.verify.record.judge import contradicted
+from mobilenet.verify.record.judge import record_contradiction
 from mobilenet.world.interventions import in_order
 from tests.conftest import FIRST
 
@@ -111,9 +111,9 @@ def test_what_did_not_happen_is_missed(added: str, outcome: Outcome) -> None:
 
 
 def problem(done: Outcome, scenario: Scenario) -> str | None:
-    tables, found = done.recording.tables(), expected(scenario)
+    tables, found = done.recording.tables(), expectations_of(scenario)
     columns = (tables[name] for name in ("events", "samples", "positions"))
-    wrong = contradicted(Evidence(*columns, {}, manifest_of(scenario, done, 1.0, ""), found))
+    wrong = record_contradiction(Evidence(*columns, {}, manifest_of(scenario, done, 1.0, ""), found))
     return wrong or asked_problem(tables["events"], found)
 
 

@@ -56,8 +56,8 @@ def test_labels_are_not_part_of_the_levels_and_are_kept() -> None:
     ("levels", "what"),
     [
         ([{"label": "a", "value": 0}, {"label": "a", "value": 1}], "given to two levels"),
-        ([{"label": "", "value": 0}], "expected a text"),
-        ([{"label": 3, "value": 0}], "expected a text"),
+        ([{"label": "", "value": 0}], "expected text"),
+        ([{"label": 3, "value": 0}], "expected text"),
         ([{"label": "x" * 41, "value": 0}], "at most 40 characters"),
     ],
 )

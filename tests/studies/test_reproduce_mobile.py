@@ -14,7 +14,7 @@ from mobilenet.viz.figures.mobile_paper import mobile_figures
 from mobilenet import api
 from mobilenet.papers import mobile, mobile_plan, mobile_tables
 from mobilenet.papers import mobile_series as series
-from mobilenet.papers.mobile import PRINTED, held_against, known, line, ratio_of
+from mobilenet.papers.mobile import PRINTED, held_against, line, precision, ratio_of
 from mobilenet.papers.mobile_plan import ENGINEERING, EXPERIMENTS, FIRST_SEED, PRESETS
 from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.studies.configurations import configurations, planned
@@ -109,8 +109,8 @@ def test_fits_or_by_how_much_not(mean: float, low: float, high: float, said: str
 
 def test_a_wide_interval_says_why() -> None:
     tight, wide = np.array([1.0, 1.01, 0.99, 1.0]), np.array([1.0, 2.0, 0.2, 0.8])
-    assert known(t_interval(tight), tight) == "± 1 %, n = 4"
-    assert known(t_interval(wide), wide) == "± 119 %, n = 4: runs differ, 0.2 to 2"
+    assert precision(t_interval(tight), tight) == "± 1 %, n = 4"
+    assert precision(t_interval(wide), wide) == "± 119 %, n = 4: runs differ, 0.2 to 2"
     assert line("e", "q", "5", tight, (0.5, 2), "V", "tried this").remark == ""
     assert line("e", "q", "5", tight, (5, 6), "V", "tried this").remark == "tried this"
 
@@ -190,7 +190,7 @@ def test_a_small_reproduction_from_runs_to_figures(tmp_path: Path, monkeypatch: 
     again = mobile.reproduce(tmp_path / "out", local_master(2), lambda *counts: None, lambda text: None)
     assert once == again and tables == {path.name: path.read_bytes() for path in (tmp_path / "out").glob("mobile*")}
     text = (tmp_path / "out" / "mobile.md").read_text()
-    for heading in ("What does not come out", "Other definitions", "length of the run", "Verdicts"):
+    for heading in ("What is not reproduced", "Alternative definitions", "length of the run", "Verdicts"):
         assert heading in text
     verdicts = pd.read_csv(tmp_path / "out" / "mobile_verdicts.csv")
     assert verdicts.violated.sum() == 0 and (verdicts.runs == 2).all()

@@ -34,7 +34,7 @@ from mobilenet.papers.reliable_statements import (
     D,
     Runs,
     V,
-    judged,
+    judge_statement,
 )
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
 from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
@@ -230,7 +230,7 @@ TRUE_BY: dict[str, Change] = {  # of other sizes, where the opposite holds
 
 
 def verdict(name: str, runs: Runs) -> str:
-    return judged(CHECKS[name], runs, [N], [N])[0]
+    return judge_statement(CHECKS[name], runs, [N], [N])[0]
 
 
 @pytest.mark.parametrize("name", [*FALSE_BY, *TRUE_BY])
@@ -251,33 +251,40 @@ def test_each_statement_has_a_check_and_each_check_a_test() -> None:
 def test_no_effect_is_exactly_none() -> None:
     runs = as_printed()
     now(T0, D, latency=2.4)(runs)
-    assert judged(CHECKS["dpath_unaffected_t0"], runs, [N], [N]) == ("fail", "fails for n = 8 (2.4, expected 2.5)")
+    assert judge_statement(CHECKS["dpath_unaffected_t0"], runs, [N], [N]) == (
+        "fail",
+        "fails for n = 8 (2.4, expected 2.5)",
+    )
 
 
 def test_sizes_that_were_not_run_are_not_checked() -> None:
     latency = {8: 1, 16: 3, 32: 1}
     runs = Runs({(e, V, n): row(at if e == T0 else 2, 0) for n, at in latency.items() for e in (T0, FREE)}, {})
     check = CHECKS["higher_vcube_t0"]
-    assert judged(check, runs, [64, 128], [8, 16, 32]) == ("not checked", "not checked for n = 64, 128")
-    assert judged(check, runs, [16], [8, 16, 32]) == ("hold", "holds")
-    assert judged(check, runs, [16, 64], [8, 16]) == ("hold", "holds for n = 16; not checked for n = 64")
+    assert judge_statement(check, runs, [64, 128], [8, 16, 32]) == ("not checked", "not checked for n = 64, 128")
+    assert judge_statement(check, runs, [16], [8, 16, 32]) == ("hold", "holds")
+    assert judge_statement(check, runs, [16, 64], [8, 16]) == ("hold", "holds for n = 16; not checked for n = 64")
     said = "fails for n = 8 (1, expected above 2), 32 (1, expected above 2); holds for n = 16; not checked for n = 64"
-    assert judged(check, runs, [8, 16, 32, 64], [8, 16, 32]) == ("hold in part", said)
+    assert judge_statement(check, runs, [8, 16, 32, 64], [8, 16, 32]) == ("hold in part", said)
     alone = Runs({(FREE, A, 16): row(3.5, 30)}, {})  # nothing of 8 to compare with
-    assert judged(CHECKS["all_grows_by_copies"], alone, [16], [16]) == ("not checked", "not checked for n = 16")
+    assert judge_statement(CHECKS["all_grows_by_copies"], alone, [16], [16]) == (
+        "not checked",
+        "not checked for n = 16",
+    )
 
 
 def test_complete_before_the_detection_says_nothing_of_it() -> None:
     runs = as_printed()
     now(T1, A, latency=2.0)(runs)
-    assert judged(CHECKS["all_at_detection_t1"], runs, [N], [N])[0] == "not checked"
+    assert judge_statement(CHECKS["all_at_detection_t1"], runs, [N], [N])[0] == "not checked"
 
 
 def test_the_sentence_on_large_systems_is_checked_at_both_instants() -> None:
     """Figure 4a and 4b: what holds at t0 need not at t1."""
     table = {(e, p, 256): row(at, 0) for e, p, at in ((T0, V, 24.3), (T0, A, 27.5), (T1, V, 57.2), (T1, A, 39.7))}
     found = {
-        name: judged(CHECKS[name], Runs(table, {}), [256], [256]) for name in ("all_higher_big_t0", "all_higher_big_t1")
+        name: judge_statement(CHECKS[name], Runs(table, {}), [256], [256])
+        for name in ("all_higher_big_t0", "all_higher_big_t1")
     }
     assert found == {
         "all_higher_big_t0": ("hold", "holds"),

@@ -35,7 +35,7 @@ def test_what_cannot_be_is_refused_at_once(
     arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(jobs, "performed", lambda *_: pytest.fail("a run"))
+    monkeypatch.setattr(jobs, "results_of", lambda *_: pytest.fail("a run"))
     done = invoke("reproduce", *arguments)
     assert done.exit_code == 2 and said in done.output.replace("\n", " ")
 
@@ -58,7 +58,7 @@ def test_a_torn_line_counts_for_nothing(tmp_path: Path) -> None:
     told.clear()
     assert perform_all(JOBS, 1, told.append, results) == first
     assert told == [f"1 of 2 runs are complete: {results}", "1 of 1 runs"]
-    assert len(jobs.kept(results)) == 2
+    assert len(jobs.completed_results(results)) == 2
 
 
 def test_other_values_are_another_job() -> None:
@@ -95,7 +95,7 @@ def test_a_reproduction_ends_with_how_much_agrees(paper: str, tmp_path: Path) ->
     out = tmp_path / "out"
     done = invoke("reproduce", paper, "--processes", "16", "--workers", "1", "--out", out)
     assert done.exit_code == 0, done.output
-    said = re.search(r"(\d+) values in print: (.*); all (\d+) rows in ", done.output)
+    said = re.search(r"(\d+) published values: (.*); all (\d+) rows in ", done.output)
     assert said is not None
     table = pd.read_csv(out / f"{paper}.csv", keep_default_na=False, dtype=str)
     answers = [row for row in table["verdict"] if row]

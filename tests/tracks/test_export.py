@@ -14,7 +14,7 @@ import pytest
 
 from mobilenet import api
 from mobilenet.export.geojson import without_trip, write_geojson, write_kepler
-from mobilenet.export.shiviz import HEADER, RECEIPT, clocked, happenings, write_shiviz
+from mobilenet.export.shiviz import HEADER, RECEIPT, happenings, with_clocks, write_shiviz
 from mobilenet.export.source import NoOrigin, source
 from mobilenet.export.tables import run_tables, study_tables
 from mobilenet.parameters import ScenarioError
@@ -119,7 +119,7 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
     sent: dict[int, dict[str, int]] = {}
     last: dict[str, dict[str, int]] = {}
     receipts = 0
-    for happening, (node, clock, _) in zip(happened, clocked(happened), strict=True):
+    for happening, (node, clock, _) in zip(happened, with_clocks(happened), strict=True):
         assert clock[node] == last.get(node, {}).get(node, 0) + 1  # one more of its own
         assert all(clock[other] >= count for other, count in last.get(node, {}).items())  # and never less for any node
         last[node] = clock

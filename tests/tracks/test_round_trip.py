@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mobilenet.tracks.projection import A_M, E2, Origin, to_earth, to_plane
-from mobilenet.tracks.read import is_lonlat, read_tracks, recognised
+from mobilenet.tracks.read import is_lonlat, read_tracks, recognise_format
 from mobilenet.tracks.samples import Recorded
 from mobilenet.tracks.sites import read_sites
-from mobilenet.world.tracks import Tracks, imported
+from mobilenet.world.tracks import Tracks, import_tracks
 
 from .writers import AT_SEA, DATA, WRITERS, Track, town
 
@@ -52,7 +52,7 @@ def test_written_and_read(format: str, packed: bool, tmp_path: Path) -> None:
     path = tmp_path / name  # packed or not is seen in the file, not in its name
     path.write_bytes(gzip.compress(data) if packed else data)
     expected = "csv" if format == "lonlat" else format
-    assert recognised(path) == expected
+    assert recognise_format(path) == expected
     assert is_lonlat(path) == (format in ("lonlat", "gpx"))
     check(read_tracks(path), KNOWN)
     check(read_tracks(path, expected), KNOWN)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def test_ns2_nodes_go_where_they_are_sent(
 
 def test_waypoints_last_to_the_end_of_the_run(tmp_path: Path) -> None:
     (tmp_path / "a.movements").write_text("0 0 0 20 40 0\n5 1 1\n")
-    found = imported(Tracks(file="a.movements"), tmp_path, 100)
+    found = import_tracks(Tracks(file="a.movements"), tmp_path, 100)
     assert found.names == ["0", "1"]
     assert [(t.appears_ns, t.leaves_ns) for t in found.trajectories] == [(0, None), (5_000_000_000, None)]
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.expected.by_kind import expected
+from mobilenet.expected.by_kind import expectations_of
 from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
@@ -597,7 +597,7 @@ def test_nesting_that_a_program_may_send_is_read(small: Runs, tmp_path: Path) ->
     ],
 )
 def test_a_datagram_takes_a_frame(received_ns: int, size: int, words: str | None) -> None:
-    expected_of_it = expected(Scenario.from_text(SCENARIO))
+    expected_of_it = expectations_of(Scenario.from_text(SCENARIO))
     assert isinstance(expected_of_it, Expected)
     events: dict[str, list[Any]] = {
         "time_ns": [1_000_000, received_ns],

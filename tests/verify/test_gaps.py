@@ -117,7 +117,7 @@ def test_a_station_that_gives_hosts_up_early_is_caught(network: str, mutant: typ
         assert verdicts["gaps"].answer == "violated", verdicts
         told = verdicts["gaps"].explanation
         assert any(
-            words in told for words in ("gives up", "no station has given up on it", "it was unheard for at most")
+            words in told for words in ("gives up", "no station has given up on it", "it was silent for at most")
         ), told
 
 

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 import mobilenet
-from mobilenet.expected.by_kind import expected
+from mobilenet.expected.by_kind import expectations_of
 from mobilenet.rundir.reader import RunError, read_coded, read_json
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.run_source import recorded
+from mobilenet.scenario.run_source import read_source
 from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
@@ -1081,7 +1081,7 @@ def refusal(run: Path, folder: Path, key: str, change: Callable[[Any], Any]) -> 
 def test_what_the_manifest_tells_readers_follows_from_the_scenario(
     name: str, key: str, runs: Runs, tmp_path: Path
 ) -> None:
-    assert "but by scenario.yaml it is" in refusal(runs[name], tmp_path, key, OTHER[key])
+    assert "but scenario.yaml gives" in refusal(runs[name], tmp_path, key, OTHER[key])
 
 
 @pytest.mark.parametrize("key", ["station_names", "host_names", "skipped_tracks"])
@@ -1181,7 +1181,7 @@ def a_handoff_without_a_word_over_the_wire(copy: Copy) -> None:
 
 @edit("record", "steady tcp")
 def joins_as_soon_as_it_is_asked(copy: Copy) -> None:
-    plans = expected(recorded(copy.path / "scenario.yaml")).hosts
+    plans = expectations_of(read_source(copy.path / "scenario.yaml")).hosts
     row = copy.first("join")
     copy.shift(row, plans[int(copy.events.node[row][1:])].asked[0][0] + 1)
 
@@ -1248,7 +1248,7 @@ NEEDED = ("host AppHs", "host Join", "host Init", "host Leave", "station AppSh a
 def test_what_happened_takes_messages_of_each_class(kinds: str, runs: Runs) -> None:
     path = runs["mobile"]
     events, samples = read_coded(path, "events"), read_coded(path, "samples")
-    counters, plan = read_json(path, "counters.json"), expected(recorded(path / "scenario.yaml"))
+    counters, plan = read_json(path, "counters.json"), expectations_of(read_source(path / "scenario.yaml"))
     assert needed_problem(events, samples, counters, True, plan) is None
     side, *names = kinds.replace(" and ", " ").split()
     for name in names:

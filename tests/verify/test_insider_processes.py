@@ -368,14 +368,14 @@ def completed_at(copy: Copy, row: int, at_ns: int) -> None:
     copy.events.sort("time_ns")
 
 
-@edit("record", "two ways take", "reliable alone wired")
+@edit("record", "there and back takes", "reliable alone wired")
 def a_completion_in_less_than_two_ways(copy: Copy) -> None:
     row = copy.first("complete")
     sent = copy.events.where(event="broadcast", message=copy.events.message[row])[0]
     completed_at(copy, row, copy.events.time_ns[sent])
 
 
-@edit("record", "after its last delivery, which the source cannot know of", "bundling alone")
+@edit("record", "after its last delivery, too early for the source to know", "bundling alone")
 def a_completion_right_after_the_last_delivery(copy: Copy) -> None:
     row = copy.last("complete")
     last = copy.events.where(event="deliver", message=copy.events.message[row])[-1]
@@ -400,7 +400,7 @@ def a_completion_that_the_protocol_does_not_report(copy: Copy) -> None:
 # --- buffers
 
 
-@edit("record", "broadcast so far", "causal single mistaken reliable alone")
+@edit("record", "had been broadcast", "causal single mistaken reliable alone")
 def a_buffer_holds_more_than_there_is(copy: Copy) -> None:
     copy.samples.value[0] = 1000.0
 
@@ -420,17 +420,17 @@ def a_buffer_is_left_out(copy: Copy) -> None:
     copy.samples.remove(copy.samples.where(quantity="unacknowledged"))
 
 
-@edit("record", "row 0 is of p99, but there are only p0 to p15", "ring causal")
+@edit("record", "row 0 is about p99, but there are only p0 to p15", "ring causal")
 def a_sample_of_process_99(copy: Copy) -> None:
     copy.samples.node[0] = "p99"
 
 
-@edit("record", "of its broadcasts are not complete", "reliable alone drawn wired")
+@edit("record", "of its broadcasts are incomplete", "reliable alone drawn wired")
 def nothing_was_ever_held(copy: Copy) -> None:
     copy.samples.value = [0.0] * len(copy.samples.value)
 
 
-@edit("record", "of its broadcasts are not complete", "alone")
+@edit("record", "of its broadcasts are incomplete", "alone")
 def only_the_end_is_sampled(copy: Copy) -> None:
     end_ns = max(copy.samples.time_ns)
     copy.samples.remove(row for row, time_ns in enumerate(copy.samples.time_ns) if time_ns < end_ns)
@@ -444,17 +444,17 @@ def forwarding(copy: Copy) -> list[int]:
             if samples.value[row] and samples.time_ns[row] < own_ns.get(samples.node[row], 10**18)]  # fmt: skip
 
 
-@edit("record", "can wait there at most", "alone")
+@edit("record", "should hold at most", "alone")
 def a_process_keeps_one_more(copy: Copy) -> None:
     copy.samples.value[forwarding(copy)[0]] += 1
 
 
-@edit("record", "can wait there at least", "alone wired")
+@edit("record", "should hold at least", "alone wired")
 def a_process_keeps_nothing(copy: Copy) -> None:
     copy.samples.value[forwarding(copy)[0]] = 0.0
 
 
-@edit("record", "can wait there at most", "wired")
+@edit("record", "should hold at most", "wired")
 def a_process_keeps_a_message_beyond_its_completion(copy: Copy) -> None:
     samples, row = copy.samples, forwarding(copy)[0]
     empty = next(other for other in samples.where(quantity="unacknowledged", node=samples.node[row])
@@ -462,14 +462,14 @@ def a_process_keeps_a_message_beyond_its_completion(copy: Copy) -> None:
     samples.remove([empty])
 
 
-@edit("record", "can wait there at least", "alone wired")
+@edit("record", "should hold at least", "alone wired")
 def a_process_gives_up_a_message_before_it_is_acknowledged(copy: Copy) -> None:
     samples, row = copy.samples, forwarding(copy)[0]
     samples.insert(row + 1, **samples.row(row) | {"time_ns": samples.time_ns[row] + 1, "value": 0.0})
     samples.sort("time_ns")
 
 
-@edit("record", "but it has not changed", "causal single reliable bundled mistaken disjoint wired")
+@edit("record", "although it has not changed", "causal single reliable bundled mistaken disjoint wired")
 def a_size_that_has_not_changed_is_sampled_again(copy: Copy) -> None:
     copy.samples.insert(6, **copy.samples.row(5))
 
@@ -489,7 +489,7 @@ def the_last_reception_is_later(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] += 1
 
 
-@edit("conservation", "but a buffer changes by a reception at", "drawn mistaken")
+@edit("conservation", "but a buffer changes because of a reception at", "drawn mistaken")
 def the_last_reception_is_before_the_last_change(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] -= 1
 
@@ -533,5 +533,5 @@ def test_a_run_of_processes_is_not_stopped_by_hand(runs: Runs, tmp_path: Path) -
     copy = Copy(runs["reliable"], tmp_path / "edited")
     copy.manifest |= {"ended_by_error": "stopped by hand at 3 s", "quiescent": False}
     copy.save()
-    with pytest.raises(RunError, match="brings no code that could fail"):
+    with pytest.raises(RunError, match="has no custom code that could fail"):
         verify_run(copy.path)

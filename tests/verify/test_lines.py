@@ -135,12 +135,12 @@ def programs_joined_in_another_session(copy: Copy) -> None:
     changed(copy, "do", "joined", session=7)
 
 
-@edit("up to `done`", "flood nodes")
+@edit("ending with `done`", "flood nodes")
 def programs_were_told_nothing(copy: Copy) -> None:
     copy.lines.remove(copy.lines.where(said=False))
 
 
-@edit("up to `done`", "flood nodes")
+@edit("ending with `done`", "flood nodes")
 def programs_said_nothing_but_deliver(copy: Copy) -> None:
     said = copy.lines.where(said=True)
     copy.lines.remove(row for row in said if json.loads(copy.lines.line[row])["do"] != "deliver")
@@ -170,7 +170,7 @@ def a_recovery_is_not_told(copy: Copy) -> None:
     changed(copy, "ev", "recover", ev="timer", name="tick")
 
 
-@edit("messages sent, or that never left", "nodes")
+@edit("messages that were sent or never left", "nodes")
 def a_quarter_of_the_messages_is_not_counted(copy: Copy) -> None:
     messages = copy.counters["messages"]
     number = messages["sent"] // 4
@@ -206,27 +206,27 @@ def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
     replaced(copy, "ev", "wire", ev="timer", name="tick")
 
 
-@edit("expected an event of programs", "flood nodes")
+@edit("expected an event from docs/guide/programs.md", "flood nodes")
 def programs_were_told_something_that_is_no_event(copy: Copy) -> None:
     changed(copy, "ev", "receive", ev="thunder")
 
 
-@edit("expected an event of programs", "flood")
+@edit("expected an event from docs/guide/programs.md", "flood")
 def an_event_has_a_key_that_no_event_has(copy: Copy) -> None:
     changed(copy, "ev", "timer", weather="fair")
 
 
-@edit("expected an action of programs", "flood nodes")
+@edit("expected an action from docs/guide/programs.md", "flood nodes")
 def programs_did_something_that_is_no_action(copy: Copy) -> None:
     changed(copy, "do", "broadcast" if "s0" in copy.lines.node else "send", do="dance")
 
 
-@edit("a timer that runs", "flood")
+@edit("a timer that is running", "flood")
 def a_timer_of_another_name_was_told(copy: Copy) -> None:
     changed(copy, "ev", "timer", name="tock")
 
 
-@edit("a timer that runs", "flood")
+@edit("a timer that is running", "flood")
 def nobody_had_set_a_timer(copy: Copy) -> None:
     replaced(copy, "do", "timer", do="log", text="")
 
@@ -264,13 +264,13 @@ def a_program_confirmed_nothing(copy: Copy) -> None:
     replaced(copy, "do", "session_confirmed", do="log", text="")
 
 
-@edit("reports of handoff_start", "reports")
+@edit("of handoff_start", "reports")
 def handoffs_begin_for_another_reason_than_programs_said(copy: Copy) -> None:
     for row in copy.rows("handoff_start"):
         copy.events.detail[row] = '{"cause": "recovery"}'
 
 
-@edit("reports of expire h1", "flood")
+@edit("of expire h1", "flood")
 def a_station_said_that_a_host_expired(copy: Copy) -> None:
     one_action_more(copy, '{"do": "expired", "host": 1}')
 
@@ -296,17 +296,17 @@ def a_station_had_not_settled_at_last(copy: Copy) -> None:
     one_action_more(copy, '{"do": "settled", "value": false}')
 
 
-@edit("but samples have", "reports")
+@edit("but samples has", "reports")
 def a_buffer_was_not_empty_at_last(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "kept", "size": 55}')
 
 
-@edit("but samples have None", "flood")
+@edit("but samples has None", "flood")
 def a_buffer_was_never_sampled(copy: Copy) -> None:
     one_action_more(copy, '{"do": "buffer", "name": "held", "size": 55}')
 
 
-@edit("all stations last report that they do not serve h0", "reports")
+@edit("according to their last reports, no station serves h0", "reports")
 def no_station_serves_a_member(copy: Copy) -> None:
     for station in ("s0", "s1", "s2"):
         place = max(row for row, node in enumerate(copy.lines.node) if node == station)
@@ -400,7 +400,7 @@ def retold(copy: Copy, row: int, **values: Any) -> None:
     copy.lines.line[row] = json.dumps(json.loads(copy.lines.line[row]) | values)
 
 
-@edit("no such message arrives there then", "told")
+@edit("no such message arrives there at that time", "told")
 def one_that_arrived_once_is_notified_twice(copy: Copy) -> None:
     """One that the program knows already, so that it only says that it is done."""
     lines = copy.lines
@@ -409,7 +409,7 @@ def one_that_arrived_once_is_notified_twice(copy: Copy) -> None:
         lines.insert(row + 2 + offset, **lines.row(row + offset))
 
 
-@edit("no such message arrives there then", "told")
+@edit("no such message arrives there at that time", "told")
 def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
     table, row = copy.lines, of_event(copy, "receive", "h")[5]
     for at in (row, row + 1):
@@ -418,7 +418,7 @@ def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
     table.sort("time_ns")
 
 
-@edit("no such message arrives there then", "told")
+@edit("no such message arrives there at that time", "told")
 def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
     last: dict[tuple[str, int], Any] = {}
     for row in of_event(copy, "receive", "h"):
@@ -445,13 +445,13 @@ def frame_of(copy: Copy, row: int) -> dict[str, Any]:
     return table.row(max(pairs, key=lambda pair: table.end_ns[pair]))
 
 
-@edit("sent that to that one node by then", "told")
+@edit("sent it to that one node by then", "told")
 def what_was_sent_to_one_was_sent_to_all(copy: Copy) -> None:
     for row, told in lines_with(copy, "do", "send"):
         copy.lines.line[row] = json.dumps({key: told[key] for key in told if key != "to"} | {"do": "broadcast"})
 
 
-@edit("sent that to all nodes by then", "lossy")
+@edit("sent it to all nodes by then", "lossy")
 def what_was_sent_to_all_was_sent_to_one(copy: Copy) -> None:
     """Something that no more than one other node received."""
     messages = copy.messages
@@ -486,14 +486,14 @@ def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
     raise AssertionError
 
 
-@edit("its sender had not sent that by then", "told")
+@edit("its sender had not sent it by then", "told")
 def a_frame_has_words_of_nobody(copy: Copy) -> None:
     table = copy.messages
     row = [row for row in table.where(fate="random") if "have" in table.detail[row]][3]
     table.say(row, says=[*table.said(row)["says"], [99, 99]])
 
 
-@edit("but its words make it", "told")
+@edit("but its content is of kind", "told")
 def a_class_of_another_name(copy: Copy) -> None:
     for table in (copy.messages, copy.frames):
         table.kind = ["heard" if kind == "told" else kind for kind in table.kind]
@@ -507,7 +507,7 @@ def test_lines_are_not_left_out(runs: Runs, tmp_path: Path) -> None:
     (copy.path / "lines.parquet").unlink()
     del copy.optional["lines"], copy.counters["rows"]["lines"]
     copy.save()
-    with pytest.raises(RunError, match="has lines of programs recorded"):
+    with pytest.raises(RunError, match="records the lines of programs"):
         verify_run(copy.path)
 
 

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.expected.by_kind import declared
+from mobilenet.expected.by_kind import declared_manifest
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario, ScenarioError
-from mobilenet.scenario.run_source import recorded
+from mobilenet.scenario.run_source import read_source
 from mobilenet.swarm.campaign import description, record_adversary
 from mobilenet.swarm.schedule import FLAVOURS, draw
 from mobilenet.verify import verify_run
@@ -59,7 +59,7 @@ def leaves(path: str, value: Any) -> Iterator[str]:
 
 def test_every_promise_is_tried(runs: Runs) -> None:
     for path in runs.values():
-        promised = set(leaves("", declared(recorded(path / "scenario.yaml"))))
+        promised = set(leaves("", declared_manifest(read_source(path / "scenario.yaml"))))
         assert promised == set(OTHER) | {f"promises.{name}" for name in BOUNDS}
         assert verify_run(path)["record"].answer == "valid"
 
@@ -77,7 +77,7 @@ def test_a_manifest_that_promises_something_else(network: str, key: str, runs: R
     with pytest.raises(RunError, match=r"manifest\.json: damaged: ") as refusal:
         verify_run(copy.path)
     said = str(refusal.value)
-    assert f"damaged: {key} is " in said and "but by scenario.yaml it is" in said and len(said.splitlines()) == 1
+    assert f"damaged: {key} is " in said and "but scenario.yaml gives" in said and len(said.splitlines()) == 1
     result = CliRunner().invoke(app, ["verify", str(copy.path)])
     assert result.exit_code == 2 and len(result.output.splitlines()) == 1
 
@@ -143,11 +143,11 @@ def test_what_is_said_of_a_schedule_is_read_back(flavour: str, tmp_path: Path) -
     for seed in range(20):
         described = description(draw(seed, flavour))
         (tmp_path / "scenario.yaml").write_text(to_yaml(described.model_dump()))
-        assert recorded(tmp_path / "scenario.yaml") == described
+        assert read_source(tmp_path / "scenario.yaml") == described
 
 
 def test_problems_of_a_schedule_have_lines(tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text("network: adversary\nseed: -1\n")
     with pytest.raises(ScenarioError) as refusal:
-        recorded(tmp_path / "scenario.yaml")
+        read_source(tmp_path / "scenario.yaml")
     assert "scenario.yaml:2: seed: should be at least 0, got -1" in str(refusal.value)

@@ -180,7 +180,7 @@ NO_BOUND = [
     (
         TWO_CELLS,
         ("stations.backbone.kind=vcube_reliable", "stations.backbone.delay_ms=1500", FIVE_CELLS),
-        "they suspect each other in each round",
+        "they suspect each other in every round",
     ),
     (
         TWO_CELLS,

@@ -22,7 +22,7 @@ from mobilenet.swarm.schedule import FLAVOURS, draw
 from mobilenet.verify import verify
 from mobilenet.verify.basis import sampled, wellformed
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
-from mobilenet.verify.broadcasts.screened import ScreenedBroadcast, judged
+from mobilenet.verify.broadcasts.screened import ScreenedBroadcast, judge_events
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.processes.screened import ScreenedProcesses
 
@@ -39,7 +39,7 @@ def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
     gap_after_s = 0.0 if gaps else None
     reference = BroadcastJudge(events, gap_after_s, 0.0)
     reference.judge()
-    found = judged(Table(events), gap_after_s, 0.0, None, asked)
+    found = judge_events(Table(events), gap_after_s, 0.0, None, asked)
     told = {check: what for check, what in reference.violations.items() if check in asked}
     assert {check: what for check, what in found.violations.items() if check in asked} == told
     if "delivery" in asked:
@@ -156,9 +156,9 @@ def test_of_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_of_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = Scenario.from_text(SCENARIO)
     record = recorded(scenario)
-    from mobilenet.expected.by_kind import expected
+    from mobilenet.expected.by_kind import expectations_of
 
-    expects = expected(scenario)
+    expects = expectations_of(scenario)
     assert set(judged_both_ways(record, expects, monkeypatch).values()) == {"valid"}
     counts = Counter[tuple[str, str]]()
     for seed in range(250):
@@ -195,7 +195,7 @@ def test_where_order_is_broken_only_the_first_overtaking_is_explained(monkeypatc
     monkeypatch.setattr(
         BroadcastJudge, "_overtaken", lambda *arguments: explained.append(arguments) or overtaken(*arguments)
     )
-    judge = judged(Table(log.columns()), None, 0.0, None, ASKED)
+    judge = judge_events(Table(log.columns()), None, 0.0, None, ASKED)
     assert set(judge.violations) == {"causal_order"}
     assert len(explained) == 1
 

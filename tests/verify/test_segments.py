@@ -37,10 +37,10 @@ def test_drawn_runs_are_not_accused(seed: int, tmp_path: Path) -> None:
 
 
 EDITS: dict[str, tuple[str, str, dict[str, int]]] = {  # kind, words of the explanation, what is added to numbers
-    "flags": ("TcpData", "which it never has", {"flags": 2}),
-    "window": ("TcpAck", "which it never has", {"window": 1}),
-    "a_port_of_nobody": ("TcpData", "nothing from there has arrived", {"target": 1}),
-    "a_length": ("TcpAck", "which it never has", {"length": 4}),
+    "flags": ("TcpData", "which is impossible", {"flags": 2}),
+    "window": ("TcpAck", "which is impossible", {"window": 1}),
+    "a_port_of_nobody": ("TcpData", "from which nothing had arrived", {"target": 1}),
+    "a_length": ("TcpAck", "which is impossible", {"length": 4}),
     "an_ack_of_what_never_came": ("TcpAck", "bytes that have not arrived", {"ack": 100_000}),
     "a_number_not_reached": ("TcpAck", "does not follow the last byte", {"seq": 500}),
     "payload": ("TcpData", "bytes of payload", {"payload_bytes": -1}),

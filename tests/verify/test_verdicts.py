@@ -77,8 +77,8 @@ def test_an_explanation_says_which_overtook_which_and_where() -> None:
     assert (
         verdicts(lines)["causal_order"].explanation == "h0:1 overtook h0:0 at h1:\n"
         "  h0:0 was broadcast at 0.003000 s (event 2)\n"
-        "  h0:1 was broadcast at 0.004000 s (event 3), after it causally\n"
-        "  h1 delivered h0:1 at 0.007000 s (event 6), and had not delivered h0:0\n"
+        "  h0:1 was broadcast at 0.004000 s (event 3), causally after it\n"
+        "  h1 delivered h0:1 at 0.007000 s (event 6), but had not delivered h0:0\n"
         "  handoff of session None ended at 0.006000 s (event 5)"
     )
 

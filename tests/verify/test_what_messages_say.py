@@ -118,7 +118,7 @@ def a_delivery_waits_for_the_next_frame(copy: Copy) -> None:
     raise AssertionError("none can wait")
 
 
-@edit("and are still to wait", "disk power vcube")
+@edit("must still be waiting there", "disk power vcube")
 def hosts_hold_nothing_back(copy: Copy) -> None:
     samples, end_ns = copy.samples, max(copy.samples.time_ns)
     rows = [row for row in samples.where(quantity="rbuffer") if samples.node[row][0] == "h"]
@@ -136,13 +136,13 @@ def a_host_holds_something_early(copy: Copy) -> None:
 # --- acknowledgements
 
 
-@edit("were acknowledged to it", "disk power vcube")
+@edit("of them were acknowledged", "disk power vcube")
 def stations_acknowledge_nothing(copy: Copy) -> None:
     for row in of_kind(copy, "AckC"):
         copy.messages.say(row, seq_h=dict.fromkeys(copy.messages.said(row)["seq_h"], 0))
 
 
-@edit("stations have received", "disk vcube")
+@edit("stations had received only", "disk vcube")
 def a_station_acknowledges_what_has_not_come(copy: Copy) -> None:
     """It was broadcast by then."""
     table = copy.messages
@@ -160,7 +160,7 @@ def a_station_acknowledges_what_has_not_come(copy: Copy) -> None:
     raise AssertionError("all that was broadcast has come")
 
 
-@edit("has acknowledged", "disk power vcube")
+@edit("had already acknowledged", "disk power vcube")
 def an_acknowledgement_takes_back(copy: Copy) -> None:
     rows = of_kind(copy, "AckC")
     row = next(row for row in rows[20:] if copy.messages.fate[row] != "received")
@@ -168,7 +168,7 @@ def an_acknowledgement_takes_back(copy: Copy) -> None:
         copy.messages.say(other, seq_h=dict.fromkeys(copy.messages.said(other)["seq_h"], 0))
 
 
-@edit("were acknowledged to it", "disk power vcube")
+@edit("of them were acknowledged", "disk power vcube")
 def an_sbuffer_shrinks_later(copy: Copy) -> None:
     samples = copy.samples
     rows = samples.where(node="h0", quantity="sbuffer")
@@ -214,7 +214,7 @@ def hosts_acknowledge_the_start(copy: Copy) -> None:
         copy.messages.say(row, nxt=starts.setdefault(about(copy, row), copy.messages.said(row)["nxt"]))
 
 
-@edit("comes in there as number", "disk power")
+@edit("arrives there as number", "disk power")
 def a_cell_has_other_numbers(copy: Copy) -> None:
     """Two messages that came over the wires right after each other, as far as no delivery tells them apart."""
     for row in of_kind(copy, "AppSh", "AppCo"):
@@ -266,7 +266,7 @@ def on_wires(copy: Copy, kind: str) -> list[int]:
     return of_kind(copy, kind, medium="wired")
 
 
-@edit("but its host was not given this cookie", "disk power vcube")
+@edit("but its host did not receive this cookie", "disk power vcube")
 def a_cookie_of_nobody(copy: Copy) -> None:
     for row in of_kind(copy, "Join"):
         if "cookie" in copy.messages.said(row):
@@ -292,7 +292,7 @@ def requests_that_are_joins(copy: Copy) -> None:
         copy.messages.say(row, join=True)
 
 
-@edit("no station has given up on the host before", "fast")
+@edit("no station had given up on the host", "fast")
 def a_station_says_that_it_gave_up_early(copy: Copy) -> None:
     for row in of_one_session(copy, on_wires(copy, "Rsp1")[0]):
         copy.messages.say(row, expired=True)
@@ -310,13 +310,13 @@ def turn_round(copy: Copy, kind: str, key: str) -> None:
         copy.messages.say(row, **{key: copy.messages.said(row)[key][::-1]})
 
 
-@edit("have not come in at its sender in this order", "disk fast")
+@edit("had not all reached its sender by then in this order", "disk fast")
 def a_list_is_the_other_way_round(copy: Copy) -> None:
     for kind, key in (("Rsp1", "undelivered"), ("Req2", "wanted"), ("Rsp2", "bodies")):
         turn_round(copy, kind, key)
 
 
-@edit("no Rsp1 has offered that", "disk")
+@edit("no Rsp1 offered these", "disk")
 def a_station_wants_what_nobody_offered(copy: Copy) -> None:
     row = next(row for row in on_wires(copy, "Req2") if copy.messages.said(row)["wanted"])
     name = copy.events.message[copy.first("broadcast")]
@@ -324,7 +324,7 @@ def a_station_wants_what_nobody_offered(copy: Copy) -> None:
         copy.messages.say(other, wanted=[name, *copy.messages.said(other)["wanted"][1:]])
 
 
-@edit("no Req2 has asked for just that", "disk")
+@edit("no Req2 requested exactly these", "disk")
 def bodies_in_another_order(copy: Copy) -> None:
     turn_round(copy, "Rsp2", "bodies")
 
@@ -332,7 +332,7 @@ def bodies_in_another_order(copy: Copy) -> None:
 # --- lists
 
 
-@edit("is left for that", "disk power vcube")
+@edit("matches it", "disk power vcube")
 def lists_are_measured_later(copy: Copy) -> None:
     for row in copy.samples.where(quantity="md"):
         if copy.samples.time_ns[row] < 12_000_000_000:
@@ -348,17 +348,17 @@ def exchange_lengths(copy: Copy, *quantities: str) -> None:
     values[one], values[other] = values[other], values[one]
 
 
-@edit("is left for that", "disk power vcube")
+@edit("matches it", "disk power vcube")
 def lengths_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "acks")
 
 
-@edit("with as many leaves it then", "disk fast")
+@edit("with that many at that time", "disk fast")
 def lengths_on_wires_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "undelivered", "wanted", "new_ids")
 
 
-@edit("which delivers it later", "many")
+@edit("delivers it only later", "many")
 def a_message_names_a_host_that_lacks_it(copy: Copy) -> None:
     table = copy.messages
     at_ns = {copy.events.at(row, "message", "node"): copy.events.time_ns[row] for row in copy.rows("deliver")}
@@ -375,7 +375,7 @@ def a_message_names_a_host_that_lacks_it(copy: Copy) -> None:
 # --- without messages
 
 
-@edit("when it is not asked to and its sbuffer does not empty", "disk bare")
+@edit("when it is not asked to and its sbuffer is not emptied", "disk bare")
 def a_host_leaves_later(copy: Copy) -> None:
     row = copy.first("leave")
     copy.events.time_ns[row] += 50_000 if "messages" in copy.optional else 100_000

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mobilenet.viz.map import draw
 from mobilenet.viz.spacetime.window import _handoff, handoffs
-from mobilenet.viz.spacetime.words import explained
+from mobilenet.viz.spacetime.words import legend_lines
 
 import mobilenet
 from mobilenet.network.radio.frame import OUTCOMES as OF_FRAMES
@@ -135,7 +135,7 @@ def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None
     assert not (run.events["event"] == "crash").any()
     down = run.messages[run.messages["fate"] == "receiver_down"]
     assert set(down["receiver"]) == {"s0"}
-    assert explained([], down["fate"]) == ["Lost. receiver down: the receiver was down, or its radio was off"]
+    assert legend_lines([], down["fate"]) == ["Lost. receiver down: the receiver was down, or its radio was off"]
 
 
 def test_a_host_that_a_silent_station_does_not_reach_is_not_called_far_away(tmp_path: Path) -> None:
@@ -148,4 +148,4 @@ def test_a_host_that_a_silent_station_does_not_reach_is_not_called_far_away(tmp_
     run = mobilenet.run(path, out=tmp_path / "other", overrides=changes | off, allow_code=True)
     lost = run.messages.query("sender == @station and send_ns > 2.5e9 and send_ns < 8e9")["fate"]
     assert set(lost) == {"out_of_range"}
-    assert "or the sender's radio was off" in explained([], lost)[0]
+    assert "or the sender's radio was off" in legend_lines([], lost)[0]

@@ -14,7 +14,7 @@ from mobilenet.viz.figures import run_figures
 from mobilenet.viz.figures.frames import _by_distance, read_frames
 from mobilenet.viz.figures.outcomes import REASONS
 from mobilenet.viz.map.data import document
-from mobilenet.viz.map.pack import unpacked
+from mobilenet.viz.map.pack import unpack_column
 from mobilenet.viz.style import Look
 
 import mobilenet
@@ -153,7 +153,7 @@ def test_a_run_without_recorded_frames_shows_its_losses(
 def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> None:
     fates = pd.read_parquet(run / "frames.parquet").fate
     losses = document(run)["places"]["losses"]
-    shares, counts = unpacked(losses["mean"]), unpacked(losses["count"]).astype(int)
+    shares, counts = unpack_column(losses["mean"]), unpack_column(losses["count"]).astype(int)
     lost = fates.isin(["collision", "never_attempted", "preamble_missed"]).sum()
     assert round(float((shares * counts).sum())) == lost > 0 and counts.sum() == len(fates)
 

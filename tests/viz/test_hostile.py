@@ -10,7 +10,7 @@ import pytest
 
 import mobilenet
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario.yaml_writer import quoted
+from mobilenet.scenario.yaml_writer import as_scalar
 from mobilenet.viz import map as maps
 from mobilenet.viz import report
 from tests.browser import Page
@@ -35,9 +35,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 rows.writerow((t, name[:900] + str(number), 10 * number, 5 + t))
     names = [text[:150] + f" {number}" for number, text in enumerate(STRINGS)]
     (folder / "all.yaml").write_text(
-        f"name: {quoted(STRINGS[1])}\ndescription: {quoted(' '.join(STRINGS)[:9_000])}\nduration_s: 20\nstations:"
+        f"name: {as_scalar(STRINGS[1])}\ndescription: {as_scalar(' '.join(STRINGS)[:9_000])}\nduration_s: 20\nstations:"
         " {layout: {shape: grid, columns: 10, rows: 6, spacing_m: 100}, names:"
-        f" [{', '.join(map(quoted, names))}]}}\nhosts: {{mobility: {{model: tracks, file: tracks.csv}}}}\nprotocol:"
+        f" [{', '.join(map(as_scalar, names))}]}}\nhosts: {{mobility: {{model: tracks, file: tracks.csv}}}}\nprotocol:"
         " {name: mobile_causal}\nworkload: {interval_s: 3}\n",
         encoding="utf-8",
     )
@@ -120,7 +120,7 @@ def test_a_folder_that_turns_the_direction_of_writing(tmp_path: Path) -> None:
 
 
 def test_names_that_are_too_long_are_refused_in_one_line(tmp_path: Path) -> None:
-    text = FIRST.read_text() + f"\nname: {quoted(STRINGS[-1])}\n"
+    text = FIRST.read_text() + f"\nname: {as_scalar(STRINGS[-1])}\n"
     (tmp_path / "long.yaml").write_text(text)
     with pytest.raises(ScenarioError) as refused:
         mobilenet.run(tmp_path / "long.yaml", out=tmp_path / "run")

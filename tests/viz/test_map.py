@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from mobilenet.viz.map import draw
 from mobilenet.viz.map.data import document, edges
-from mobilenet.viz.map.pack import unpacked
+from mobilenet.viz.map.pack import unpack_column
 
 import mobilenet
 from mobilenet.network.wired.tree import SHAPES
@@ -28,15 +28,15 @@ def table(run: Path, name: str) -> pd.DataFrame:
 
 
 def host_names(data: dict[str, Any]) -> list[str]:
-    return [f"h{number}" for number in unpacked(data["hosts"]["number"])]
+    return [f"h{number}" for number in unpack_column(data["hosts"]["number"])]
 
 
 def tracks(data: dict[str, Any]) -> dict[tuple[str, int], tuple[float, float]]:
     """(host, time) -> place, as the page's scripts decode them."""
-    t, moments = data["tracks"], unpacked(data["moments_ns"])
-    first, count, dx, dy = (unpacked(t[name]).astype(int) for name in ("first", "count", "x_cm", "y_cm"))
-    moment = None if t["moment"] is None else unpacked(t["moment"])
-    starts = iter(zip(unpacked(t["x_cm_start"]), unpacked(t["y_cm_start"]), strict=True))
+    t, moments = data["tracks"], unpack_column(data["moments_ns"])
+    first, count, dx, dy = (unpack_column(t[name]).astype(int) for name in ("first", "count", "x_cm", "y_cm"))
+    moment = None if t["moment"] is None else unpack_column(t["moment"])
+    starts = iter(zip(unpack_column(t["x_cm_start"]), unpack_column(t["y_cm_start"]), strict=True))
     found, at = {}, 0
     for host, begin, n in zip(host_names(data), first, count, strict=True):
         if not n:
@@ -74,7 +74,7 @@ def test_places_with_holes_in_time_and_leaps(run: Path, tmp_path: Path) -> None:
 def test_events_are_complete(run: Path, page: Path) -> None:
     data, record = document_in(page), table(run, "events")
     e, names = data["events"], host_names(data)
-    columns = (unpacked(e[name]) for name in ("time_ns", "kind", "host", "station", "session"))
+    columns = (unpack_column(e[name]) for name in ("time_ns", "kind", "host", "station", "session"))
     ours = [
         (int(t), e["kinds"][k], names[h], f"s{s}" if s >= 0 else None, int(c))
         for t, k, h, s, c in zip(*columns, strict=True)
@@ -92,7 +92,8 @@ def test_handoffs_are_those_of_the_record(run: Path, page: Path) -> None:
     data, record = document_in(page), table(run, "events")
     h = data["handoffs"]
     columns = (
-        unpacked(h[name]) for name in ("start_ns", "host", "to", "session", "end_ns", "cause", "recovered", "skipped")
+        unpack_column(h[name])
+        for name in ("start_ns", "host", "to", "session", "end_ns", "cause", "recovered", "skipped")
     )
     names = host_names(data)
     ours = [
@@ -123,7 +124,7 @@ def test_handoffs_are_those_of_the_record(run: Path, page: Path) -> None:
 def test_durations_and_interruptions_are_those_of_the_metrics(run: Path, page: Path) -> None:
     h, metrics = document_in(page)["handoffs"], json.loads((run / "metrics.json").read_text())
     start, end, before, after, cause = (
-        unpacked(h[name]) for name in ("start_ns", "end_ns", "last_before_ns", "first_after_ns", "cause")
+        unpack_column(h[name]) for name in ("start_ns", "end_ns", "last_before_ns", "first_after_ns", "cause")
     )
     counted = (end >= 0) & (cause == h["causes"].index("cell")) & (start >= 2e9) & (start < 25e9)
     assert counted.sum() == metrics["handoffs"]
@@ -134,8 +135,8 @@ def test_durations_and_interruptions_are_those_of_the_metrics(run: Path, page: P
 
 def deliveries(data: dict[str, Any]) -> dict[tuple[str, str], float]:
     m, names = data["messages"], host_names(data)
-    ids = [f"{names[h]}:{n}" for h, n in zip(unpacked(m["host"]), unpacked(m["number"]), strict=True)]
-    ends, sent, to, delay = (unpacked(m[name]) for name in ("ends", "time_ns", "to", "delay_s"))
+    ids = [f"{names[h]}:{n}" for h, n in zip(unpack_column(m["host"]), unpack_column(m["number"]), strict=True)]
+    ends, sent, to, delay = (unpack_column(m[name]) for name in ("ends", "time_ns", "to", "delay_s"))
     return {
         (ids[i], names[to[k]]): sent[i] / 1e9 + float(delay[k])
         for i in range(len(ids))
@@ -154,10 +155,10 @@ def test_all_messages_are_in_a_small_map(run: Path, page: Path) -> None:
 def test_a_sample_of_messages_says_so_and_keeps_their_predecessors(run: Path) -> None:
     whole, part = document(run), document(run, deliveries=1500)
     m = part["messages"]
-    assert m["every"] > 1 and m["total"] == whole["messages"]["total"] and len(unpacked(m["to"])) <= 1500
+    assert m["every"] > 1 and m["total"] == whole["messages"]["total"] and len(unpack_column(m["to"])) <= 1500
     ours, all_ = deliveries(part), deliveries(whole)
     assert ours.keys() < all_.keys() and all(all_[key] == value for key, value in ours.items())
-    picked, unknown = unpacked(m["picked"]).astype(bool), unpacked(m["before_unknown"])
+    picked, unknown = unpack_column(m["picked"]).astype(bool), unpack_column(m["before_unknown"])
     assert picked.sum() == -(-m["total"] // m["every"]) and not unknown[picked].any()
     assert (
         part["handoffs"] == whole["handoffs"]
@@ -178,8 +179,8 @@ def test_predecessors_are_the_maximal_messages_of_the_past(run: Path) -> None:
         elif r.event == "deliver":
             knows.setdefault(r.node, set()).update(past[r.message] | {r.message})
     m, names = data["messages"], host_names(data)
-    ids = [f"{names[h]}:{n}" for h, n in zip(unpacked(m["host"]), unpacked(m["number"]), strict=True)]
-    ends, before = unpacked(m["before_ends"]), unpacked(m["before"])
+    ids = [f"{names[h]}:{n}" for h, n in zip(unpack_column(m["host"]), unpack_column(m["number"]), strict=True)]
+    ends, before = unpack_column(m["before_ends"]), unpack_column(m["before"])
     late = 0
     for i, name in enumerate(ids):
         ours = {ids[p] for p in before[ends[i - 1] if i else 0 : ends[i]]}
@@ -209,7 +210,7 @@ def test_the_wires_are_those_that_the_run_had(run: Path, tmp_path: Path) -> None
 def test_losses_are_counted_where_receivers_were(run: Path) -> None:
     data, frames = document(run), table(run, "frames")
     grid = data["places"]["losses"]
-    mean, count = unpacked(grid["mean"]), unpacked(grid["count"])
+    mean, count = unpack_column(grid["mean"]), unpack_column(grid["count"])
     assert count.sum() == grid["total"] == len(frames)
     assert (mean * count).sum() == pytest.approx(frames.fate.isin(["collision", "never_attempted"]).sum(), rel=1e-5)
     delays = data["places"]["delays"]
@@ -221,7 +222,7 @@ def test_buffers_are_the_largest_in_each_bin(run: Path) -> None:
     data, samples = document(run), table(run, "samples")
     own = data["buffers"]["stations"]
     assert own["names"] == ["SBuffer", "RBuffer"]
-    ours = unpacked(own["sizes"][0]).reshape(4, own["bins"])
+    ours = unpack_column(own["sizes"][0]).reshape(4, own["bins"])
     for s in range(4):
         steps = samples[(samples.node == f"s{s}") & (samples.quantity == "sbuffer")]
         assert ours[s].max() == steps.value.max()
@@ -239,8 +240,8 @@ def test_two_thousand_hosts_for_ten_minutes_stay_below_25_mb(tmp_path: Path) -> 
     size = draw(run, tmp_path / "big.html")
     assert size < 25_000_000
     data = document_in(tmp_path / "big.html")
-    assert len(unpacked(data["tracks"]["x_cm"])) == 2000 * 601
-    assert len(unpacked(data["handoffs"]["start_ns"])) == 2000 * 10
+    assert len(unpack_column(data["tracks"]["x_cm"])) == 2000 * 601
+    assert len(unpack_column(data["handoffs"]["start_ns"])) == 2000 * 10
     assert data["messages"]["every"] > 1 and data["messages"]["total"] == 600
 
 

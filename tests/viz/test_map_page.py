@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mobilenet.viz.map import draw
 from mobilenet.viz.map.pack import for_script
-from mobilenet.viz.map.record import shown
+from mobilenet.viz.map.record import harmless_text
 
 import mobilenet
 from tests.tools import edited
@@ -85,9 +85,9 @@ def test_hostile_names_stay_text(run: Path, page: Path, tmp_path: Path) -> None:
 
 
 def test_text_that_is_shown() -> None:
-    assert shown("Rue de l'École 5") == "Rue de l'École 5"
-    assert shown("a\u202eb\x1b\n\ud800") == "a\ufffdb\ufffd\ufffd\ufffd"
-    assert shown("x" * 1000) == "x" * 199 + "…"
+    assert harmless_text("Rue de l'École 5") == "Rue de l'École 5"
+    assert harmless_text("a\u202eb\x1b\n\ud800") == "a\ufffdb\ufffd\ufffd\ufffd"
+    assert harmless_text("x" * 1000) == "x" * 199 + "…"
     for text in HOSTILE:
         script = for_script({"a": text})
         assert not re.search(r"[<>&\u2028\u2029]", script) and json.loads(script)["a"] == text

@@ -17,7 +17,7 @@ from matplotlib.collections import PathCollection
 from mobilenet.viz.figures import run_figures
 from mobilenet.viz.map import draw, radio
 from mobilenet.viz.map.data import document
-from mobilenet.viz.map.pack import unpacked
+from mobilenet.viz.map.pack import unpack_column
 from mobilenet.viz.style import Look
 
 import mobilenet
@@ -72,7 +72,7 @@ def test_each_square_has_the_power_of_the_strongest_station(powered: Path, shows
     ])  # fmt: skip
     points = [(0, 0), (150, 0), (75, 130)]
     arrives = 2040 - np.array([budget.losses_cdb(x, y, True, places) for x, y in points])
-    below, best = unpacked(power["below_dbm"]), unpacked(power["best"])
+    below, best = unpack_column(power["below_dbm"]), unpack_column(power["best"])
     assert power["side_m"] == radio.SIDE_M and power["least_dbm"] == -82 and len(below) == len(places) > 3000
     is_heard = arrives.max(axis=0) >= -8200
     assert 0.3 < is_heard.mean() < 0.97 and (best[~is_heard] == 255).all() and (below[~is_heard] == 255).all()
@@ -82,16 +82,16 @@ def test_each_square_has_the_power_of_the_strongest_station(powered: Path, shows
 
 def test_walls_are_those_of_the_file(shows: dict[str, Any]) -> None:
     walls = shows["walls"]
-    assert unpacked(walls["rings"]).tolist() == [2, 1] and unpacked(walls["corners"]).tolist() == [4, 4, 3]
-    x, y = (np.cumsum(unpacked(walls[name]).astype(int)) / 100 for name in ("x_cm", "y_cm"))
+    assert unpack_column(walls["rings"]).tolist() == [2, 1] and unpack_column(walls["corners"]).tolist() == [4, 4, 3]
+    x, y = (np.cumsum(unpack_column(walls[name]).astype(int)) / 100 for name in ("x_cm", "y_cm"))
     assert np.column_stack([x, y]).tolist() == [corner for ring in (*RINGS, *SECOND) for corner in ring[:-1]]
 
 
 def links_of(shows: dict[str, Any]) -> pd.DataFrame:
     links = shows["links"]
     names = ("time_ms", "sender", "power_ddbm", "sinr_ddb")
-    table = pd.DataFrame({name: unpacked(links[name]).astype(int) for name in names})
-    table["host"] = np.repeat(np.arange(9), unpacked(links["count"]))
+    table = pd.DataFrame({name: unpack_column(links[name]).astype(int) for name in names})
+    table["host"] = np.repeat(np.arange(9), unpack_column(links["count"]))
     return table
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from mobilenet.clock import SECOND
 from mobilenet.parameters import ScenarioError
-from mobilenet.world.tracks import Imported, Tracks, imported
+from mobilenet.world.tracks import Imported, Tracks, import_tracks
 from tests.conftest import ROOT
 
 from .walks import check_continuous, place
@@ -32,7 +32,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def read(folder: Path, duration_s: float = 100, **parameters: object) -> Imported:
-    return imported(Tracks(file="t.csv", **parameters), folder, duration_s)  # type: ignore[arg-type]
+    return import_tracks(Tracks(file="t.csv", **parameters), folder, duration_s)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_window(folder: Path) -> None:
 def test_packed_with_other_titles_and_more_columns(tmp_path: Path) -> None:
     text = "speed,Y,x_m,id,Time\n" + "\n".join(f"1,{t},0,a b,{t}" for t in range(10)) + "\n"
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode("utf-8-sig")))
-    found = imported(Tracks(file="t.csv.gz"), tmp_path, 100)
+    found = import_tracks(Tracks(file="t.csv.gz"), tmp_path, 100)
     assert found.names == ["a b"] and place(found.trajectories[0].legs(), (4,))[0][:2] == (0, 4)
 
 
@@ -117,12 +117,12 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
     for name in ("a.csv", "a.csv.gz", "b.csv.gz", "c.csv.gz", "nowhere.csv", "."):
         with pytest.raises(ScenarioError) as caught:
-            imported(Tracks(file=name), tmp_path, 100)
+            import_tracks(Tracks(file=name), tmp_path, 100)
         assert len(str(caught.value).splitlines()) == 1
 
 
 def test_the_town() -> None:
-    found = imported(Tracks(file="streets_tracks.csv.gz"), DATA, 400)
+    found = import_tracks(Tracks(file="streets_tracks.csv.gz"), DATA, 400)
     assert len(found.names) + found.too_short == 471
     assert found.speed_limit_mps < 20
     for trajectory in found.trajectories[::20]:
@@ -145,7 +145,7 @@ def test_a_part_of_the_recording_is_drawn_from_the_seed() -> None:
 
     def names(seed: int, **parameters: float) -> list[str]:
         tracks = Tracks(file="streets_tracks.csv.gz", **parameters)  # type: ignore[arg-type]
-        return imported(tracks, DATA, 100, seed=seed).names
+        return import_tracks(tracks, DATA, 100, seed=seed).names
 
     whole = names(1)
     few, more = names(1, random_hosts=10), names(1, random_hosts=20)
@@ -154,7 +154,7 @@ def test_a_part_of_the_recording_is_drawn_from_the_seed() -> None:
     thin = names(1, random_share=0.3)
     assert 0.15 * len(whole) < len(thin) < 0.45 * len(whole) and thin != names(2, random_share=0.3)
     starts = {
-        tuple(t.appears_ns for t in imported(Tracks(file="streets_tracks.csv.gz", random_start_s=200), DATA, 100,
+        tuple(t.appears_ns for t in import_tracks(Tracks(file="streets_tracks.csv.gz", random_start_s=200), DATA, 100,
                                              seed=seed).trajectories)
         for seed in (1, 1, 2, 3)
     }  # fmt: skip

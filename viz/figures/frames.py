@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mobilenet.rundir.reader import read_table
 
-from ..map.record import Coded, coded, integers, scenario_of
+from ..map.record import Coded, coded_column, integers, scenario_of
 from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
@@ -49,7 +49,7 @@ def read_frames(directory: Path) -> Frames | None:
     table = read_table(directory, "frames", ("start_ns", "sender", "receiver", "fate"))
     if not len(table):
         return None
-    return Frames(integers(table, "start_ns"), *(coded(table, name) for name in ("sender", "receiver", "fate")))
+    return Frames(integers(table, "start_ns"), *(coded_column(table, name) for name in ("sender", "receiver", "fate")))
 
 
 def by_power(directory: Path) -> bool:

@@ -52,7 +52,7 @@ def shown_factor(tables: StudyTables, wanted: str | None = None) -> str | None:
 
 
 def metrics_of_interest(tables: StudyTables, wanted: Sequence[str] = ()) -> list[str]:
-    """Those wanted, else those of the comparison, else of OF_INTEREST, as far as they were measured."""
+    """Return the wanted metrics, else those of the comparison, else of OF_INTEREST, as far as they were measured."""
     measured = dict.fromkeys(row["metric"] for row in tables.summary)
     for metric in wanted:
         if metric not in measured:

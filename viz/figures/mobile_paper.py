@@ -75,7 +75,7 @@ def _figure_6(axes: Any, table: pd.DataFrame) -> str:
     for height, number in ((0.4, 0), (1.58, 1)):
         axes[1].axhline(height, color=COLOURS[number], linewidth=0.8, linestyle=":")
         axes[1].annotate(
-            f"{height:g} in print",
+            f"{height:g} published",
             (1, height),
             xycoords=("axes fraction", "data"),
             ha="right",
@@ -96,7 +96,7 @@ def _figure_7(axes: Any, table: pd.DataFrame) -> str:
     _course(axes[1], table, "dynamic", "delivery_delay_s", 2, "delivery delay")
     axes[1].set(title='Delivery delay, which "keeps stable"', ylabel="mean delay of messages broadcast then (s)")
     axes[1].set_ylim(bottom=0)
-    axes[1].axhline(0.3, color=COLOURS[6], linewidth=0.8, linestyle=":", label="about 0.3 s in print")
+    axes[1].axhline(0.3, color=COLOURS[6], linewidth=0.8, linestyle=":", label="about 0.3 s published")
     inner_legend(axes[1], loc="lower right")
     return f"Hosts that walk, 25 messages a second. {METHOD.format(n=n)}"
 
@@ -122,13 +122,13 @@ def _figure_8(axes: Any, table: pd.DataFrame) -> str:
 
 def _tcp(axes: Any, table: pd.DataFrame, lengths: pd.DataFrame) -> str:
     for number, (kind, label) in enumerate(
-        (("delivered", "of what is delivered until then"), ("all", "of all that was broadcast until then"))
+        (("delivered", "of what was delivered by then"), ("all", "of all that was broadcast by then"))
     ):
         mean = lengths[f"mean_{kind}_s"]
         half = lengths[f"high_{kind}_s"] - mean
         with_intervals(axes[0], lengths.length_s, mean, half, number, label)
     axes[0].axhline(2, color=COLOURS[6], linewidth=0.8, linestyle=":")
-    axes[0].annotate("2 s in print", (1, 2), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8)
+    axes[0].annotate("2 s published", (1, 2), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8)
     axes[0].set(title="Delay, 5.6 messages a second", xlabel="length of the run (s)", ylabel="mean delivery delay (s)")
     axes[0].set_ylim(bottom=0)
     inner_legend(axes[0], loc="upper left")

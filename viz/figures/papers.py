@@ -33,7 +33,7 @@ from ..style import (
 )
 
 RUNS = "Causal broadcast with aggregation, one message per process in U(0, 500) t.u."
-PRINTED = "filled: ours, means with 95 % intervals, hollow: in print."
+PRINTED = "filled: ours, means with 95 % intervals, hollow: published."
 
 
 def paper_figures(paper: str, folder: Path) -> list[Path]:
@@ -119,7 +119,7 @@ def _reliable(experiment: str, words: str) -> Callable[[Any, pd.DataFrame], str]
             log2_processes(each.xaxis)
             each.set(ylabel=label, title=quantity.capitalize())
             _log(each)
-        return f"Reliable broadcast by p0, {words}. Ours; the figures' values are not printed."
+        return f"Reliable broadcast by p0, {words}. Ours; the paper gives no values for these figures."
 
     return draw
 
@@ -217,7 +217,7 @@ def _packets_of_p0(axes: Any, table: pd.DataFrame) -> str:
     n = table["size"].iloc[0]
     return (
         f"Best-effort broadcast over VCube, {n:,} processes, every one a source, without faults: each packet of p0"
-        f" ({counted}); ours, deterministic. The figure's values are not printed."
+        f" ({counted}); ours, deterministic. The paper gives no values for this figure."
     )
 
 
@@ -323,7 +323,7 @@ def _bytes(axes: Any, table: pd.DataFrame) -> str:
                 markersize=9,
                 markerfacecolor="none",
                 linestyle="none",
-                label="in print",
+                label="published",
             )
         each.set(xlabel="bytes in a packet", ylabel="per cent of packets", title=f"Packets {label}", ylim=(0, None))
     return (

@@ -24,7 +24,7 @@ from mobilenet.propagation.walls import Building
 from mobilenet.rundir.kinds import MOBILE, PROCESSES, kind_of
 from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.run_source import recorded
+from mobilenet.scenario.run_source import read_source
 from mobilenet.why.stories import Stories
 
 from ..style import FAULT
@@ -85,7 +85,7 @@ class Record:
 
     @property
     def window(self) -> str:
-        """In words."""
+        """Describe the measured window in words."""
         return f"from {self.warmup_s:g} to {self.end_s:g} {self.unit}"
 
     @property
@@ -101,9 +101,9 @@ class Record:
 
 
 def buildings_of(directory: Path) -> list[Building]:
-    """Those of a run's scenario, in centimetres; none where it has none, or where they cannot be read any more."""
+    """Return the buildings of a run's scenario, in centimetres; none if it has none or they can no longer be read."""
     try:
-        scenario = recorded(directory / "scenario.yaml")
+        scenario = read_source(directory / "scenario.yaml")
         if not isinstance(scenario, Scenario) or scenario.wireless.obstacles is None:
             return []
         return read_buildings(scenario.folder / scenario.wireless.obstacles.file, scenario.origin)

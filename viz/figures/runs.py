@@ -61,7 +61,7 @@ def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Drawn]
     drawn = []
     for name, _, wanted, _ in FIGURES:
         if wanted(record):
-            with _drawn(record, name, look) as (figure, title, note):
+            with _drawing(record, name, look) as (figure, title, note):
                 drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
     return drawn
 
@@ -74,7 +74,7 @@ def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> A
         raise RunError(f"{directory}: has nothing to draw")
     if name is not None and name not in there:
         raise RunError(f"figure {name!r}: this run does not have it; expected one of {', '.join(there)}")
-    with _drawn(record, name or there[0], look) as (figure, _, _):
+    with _drawing(record, name or there[0], look) as (figure, _, _):
         return figure
 
 
@@ -90,7 +90,7 @@ def _record(directory: Path) -> Record:
 
 
 @contextmanager
-def _drawn(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, str]]:
+def _drawing(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, str]]:
     """The figure with this name, its title and its note."""
     title, draw = next((title, draw) for figure, title, _, draw in FIGURES if figure == name)
     if name == "pending" and not _is_causal(record.manifest):
@@ -187,7 +187,7 @@ def delay_distribution(axes: Any, record: Record) -> str:
     axes.set(xlabel=f"delay from broadcast to delivery ({record.unit})", ylabel="share of deliveries", ylim=(0, 1.02))
     legend_below(axes, 3)
     whose = (
-        "deliveries at others than the source, of the whole run"
+        "deliveries at processes other than the source, in the whole run"
         if record.of_processes
         else f"deliveries of messages broadcast {record.window}, whenever they arrived"
     )
@@ -231,7 +231,7 @@ def in_the_air(axes: Any, record: Record) -> str:
     other.spines["right"].set_visible(True)
     legend_below(axes, 2, handles=[*axes.get_legend_handles_labels()[0], *other.get_lines()])
     return (
-        "From the network's totals, which are sampled each second. A reception is a frame at one receiver"
+        "From the network's totals, which are sampled every second. A reception is a frame at one receiver"
         f" {where_heard(record.is_sinr)}.{shaded}"
     )
 

@@ -105,7 +105,7 @@ def study_figure(
             raise StudyError(f"{study}: no comparison, since the study has no `compare`")
         if not comparison.has_room(tables):
             raise StudyError(f"{study}: too many combinations of levels for one figure; study.comparison has them all")
-        with comparison.composed(tables, metrics, look) as figure:
+        with comparison.compose_figure(tables, metrics, look) as figure:
             wrap_labels(figure)
             return figure
     opened: Any = None

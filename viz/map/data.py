@@ -27,10 +27,10 @@ from mobilenet.rundir.schema import BUFFERS, buffers_of
 from ..style import station_colour
 from .handoffs import events, handoffs
 from .messages import DELIVERIES, is_causal, messages
-from .pack import narrow, packed
+from .pack import narrow, pack_column
 from .places import places
 from .radio import radio
-from .record import Coded, Record, called, coded, integers, record, shown
+from .record import Coded, Record, coded_column, harmless_text, integers, name_of_run, record
 
 VALUES = 1_500_000  # of buffers in one page
 WORDS = {"sbuffer": "SBuffer", "rbuffer": "RBuffer"}
@@ -52,15 +52,15 @@ def document(
         "range_m": run.range_m,
         "stations": {
             "x_m": run.stations_m[:, 0].tolist(), "y_m": run.stations_m[:, 1].tolist(),
-            "names": [shown(station_names.get(f"s{i}", "")) for i in range(len(run.stations_m))],
+            "names": [harmless_text(station_names.get(f"s{i}", "")) for i in range(len(run.stations_m))],
             "colours": [station_colour(i) for i in range(len(run.stations_m))],
-            "edges": edges(run.manifest, len(run.stations_m)), "backbone": shown(backbone.get("kind", "tree")),
+            "edges": edges(run.manifest, len(run.stations_m)), "backbone": harmless_text(backbone.get("kind", "tree")),
         },
         "area": _area(run.scenario),
         "switches": _switches(run.scenario),
         "duration_s": _number(run.manifest.get("duration_s")) or end_s,
         "hosts": {"number": narrow([int(h[1:]) for h in run.hosts]),
-        "names": [shown(host_names.get(h, "")) for h in run.hosts] if host_names else []},
+        "names": [harmless_text(host_names.get(h, "")) for h in run.hosts] if host_names else []},
         **_tracks(run),
         "events": events(run),
         "handoffs": handoffs(run),
@@ -89,13 +89,14 @@ def _about(run: Record) -> dict[str, Any]:
     row = _beside(run, "metrics.json")
     return {
         "is_causal": is_causal(run),
-        "name": called(run.folder, run.scenario), "description": shown(run.scenario.get("description") or ""),
-        "protocol": shown(m.get("protocol", "")), "version": shown(m.get("mobilenet_version", "")),
-        "fingerprint": shown(m.get("fingerprint", ""))[:12], **{k: v if _number(v) is not None or isinstance(v,
+        "name": name_of_run(run.folder, run.scenario),
+        "description": harmless_text(run.scenario.get("description") or ""),
+        "protocol": harmless_text(m.get("protocol", "")), "version": harmless_text(m.get("mobilenet_version", "")),
+        "fingerprint": harmless_text(m.get("fingerprint", ""))[:12], **{k: v if _number(v) is not None or isinstance(v,
         bool) else None for k, v in numbers.items()},
-        "verdict": shown(verdict.get("verdict", "not judged")),
-        "warnings": [shown(line) for line in _list(verdict.get("warnings"))],
-        "checks": {shown(k): shown(v.get("answer", "")) for k,
+        "verdict": harmless_text(verdict.get("verdict", "not judged")),
+        "warnings": [harmless_text(line) for line in _list(verdict.get("warnings"))],
+        "checks": {harmless_text(k): harmless_text(v.get("answer", "")) for k,
         v in checks.items() if isinstance(v, dict)} if isinstance(checks, dict) else {},
         "metrics": {name: row.get(name) for name in METRICS if _number(row.get(name)) is not None},
     }  # fmt: skip
@@ -141,9 +142,9 @@ def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
     found = []
     for one in _list(scenario.get("interventions")):
         if isinstance(one, dict) and ("link" in one or "station" in one) and _number(one.get("at_s")) is not None:
-            ends = [shown(end) for end in _list(one.get("link"))]
-            whose = {"link": ends} if len(ends) == 2 else {"station": shown(one.get("station", ""))}
-            found.append({"at_s": one["at_s"], "do": shown(one.get("do", "")), **whose})
+            ends = [harmless_text(end) for end in _list(one.get("link"))]
+            whose = {"link": ends} if len(ends) == 2 else {"station": harmless_text(one.get("station", ""))}
+            found.append({"at_s": one["at_s"], "do": harmless_text(one.get("do", "")), **whose})
     return sorted(found, key=lambda one: float(one["at_s"]))
 
 
@@ -171,12 +172,12 @@ def _tracks(run: Record) -> dict[str, Any]:
     for name, metres in (("x_cm", p.x_m), ("y_cm", p.y_m)):
         cm = np.rint(metres * 100).astype(np.int64)
         steps = np.where(same, np.diff(cm, prepend=0), cm)
-        columns[name + "_start"] = packed(cm[first[count > 0]], "i32")
+        columns[name + "_start"] = pack_column(cm[first[count > 0]], "i32")
         columns[name] = narrow(np.where(same, steps, 0))
     begin = np.where(count > 0, moment[np.minimum(first, max(0, len(moment) - 1))] if len(moment) else 0, 0)
     apart_ns = float(np.median(np.diff(moments))) if len(moments) > 1 else 1e9
     return {
-        "moments_ns": packed(moments, "f64"),
+        "moments_ns": pack_column(moments, "f64"),
         "tracks": {
             "first": narrow(begin), "count": narrow(count), "moment": None if regular else narrow(moment),
             "interval_ns": max(apart_ns, 1e9 * (_number(_group(run.scenario,
@@ -187,7 +188,7 @@ def _tracks(run: Record) -> dict[str, Any]:
 
 def _samples(run: Record, end_s: float) -> dict[str, Any]:
     data = read_table(run.folder, "samples")
-    node, quantity, time_ns = coded(data, "node"), coded(data, "quantity"), integers(data, "time_ns")
+    node, quantity, time_ns = coded_column(data, "node"), coded_column(data, "quantity"), integers(data, "time_ns")
     value = data["value"].combine_chunks().to_numpy(zero_copy_only=False)
     if not np.isfinite(value).all():
         raise RunError(f"{run.folder / 'samples.parquet'}: a value that is not a number")
@@ -205,7 +206,7 @@ def _samples(run: Record, end_s: float) -> dict[str, Any]:
             rows = np.flatnonzero((owner >= 0) & (quantity.codes == code))
             if len(rows):
                 sizes = narrow(_largest(owner[rows], time_ns[rows], value[rows], len(numbers), bins, bin_s))
-                series[WORDS.get(name, shown(name))] = sizes
+                series[WORDS.get(name, harmless_text(name))] = sizes
         found["buffers"][kind] = {"bin_s": bin_s, "bins": bins, "names": list(series), "sizes": list(series.values())}
     return found
 
@@ -234,7 +235,7 @@ def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str,
     names = {word: code for code, word in enumerate(quantity.words) if word.startswith("pairs_")}
     rows = np.flatnonzero((node.as_({"network": 0}) == 0) & np.isin(quantity.codes, list(names.values())))
     if not len(rows):
-        return {"time_ns": packed([], "f64"), "share": packed([], "f32")}
+        return {"time_ns": pack_column([], "f64"), "share": pack_column([], "f32")}
     moments, index = np.unique(time_ns[rows], return_inverse=True)
     totals = np.zeros((2, len(moments)))
     lost = np.isin(quantity.codes[rows], [names.get(f"pairs_{outcome}", -2) for outcome in LOST_TO_OTHERS])
@@ -246,8 +247,8 @@ def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str,
         totals[1] += level if lost[own].any() else 0
     pairs, gone = np.diff(totals, axis=1)
     return {
-        "time_ns": packed(moments[1:], "f64"),
-        "share": packed(np.where(pairs > 0, gone / np.maximum(pairs, 1), 0), "f32"),
+        "time_ns": pack_column(moments[1:], "f64"),
+        "share": pack_column(np.where(pairs > 0, gone / np.maximum(pairs, 1), 0), "f32"),
     }
 
 

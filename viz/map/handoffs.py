@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .pack import narrow, packed
-from .record import Record, shown
+from .pack import narrow, pack_column
+from .record import Record, harmless_text
 
 KINDS = (
     "join", "leave", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage", "crash", "recover", "gap",
@@ -36,7 +36,7 @@ def events(run: Record) -> dict[str, Any]:
     for i in np.flatnonzero(kind[rows] == KINDS.index("expire")).tolist():
         about[i] = run.host_of.get(str(run.details(int(rows[i])).get("host")), -1)
     return {
-        "kinds": list(KINDS), "time_ns": packed(run.time_ns[rows], "f64"), "kind": packed(kind[rows], "u8"),
+        "kinds": list(KINDS), "time_ns": pack_column(run.time_ns[rows], "f64"), "kind": pack_column(kind[rows], "u8"),
         "host": narrow(about), "station": narrow(station), "session": narrow(run.session[rows]),
     }  # fmt: skip
 
@@ -78,11 +78,11 @@ def handoffs(run: Record) -> dict[str, Any]:
         for name in ("host", "from", "to", "session", "cause", "recovered", "skipped", "next")
     }
     return {
-        "causes": [shown(cause) for cause in (*CAUSES, *others)],
-        "start_ns": packed([row["start"] for row in rows], "f64"),
-        "end_ns": packed([row["end"] for row in rows], "f64"),
-        "last_before_ns": packed([row["before"] for row in rows], "f64"),
-        "first_after_ns": packed([row["after"] for row in rows], "f64"),
+        "causes": [harmless_text(cause) for cause in (*CAUSES, *others)],
+        "start_ns": pack_column([row["start"] for row in rows], "f64"),
+        "end_ns": pack_column([row["end"] for row in rows], "f64"),
+        "last_before_ns": pack_column([row["before"] for row in rows], "f64"),
+        "first_after_ns": pack_column([row["after"] for row in rows], "f64"),
         **{name: narrow(values) for name, values in columns.items()},
     }  # fmt: skip
 

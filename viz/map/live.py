@@ -14,11 +14,11 @@ from typing import Any
 from .data import document
 from .messages import DELIVERIES
 from .page import page
-from .record import shown
+from .record import harmless_text
 
 
 def live_page(folder: Path, hosts: int, live: dict[str, Any]) -> str:
     """`folder`: a run directory of what there is; `live`: generation, row, now_ns, token, name and curves."""
     data = document(folder, DELIVERIES, None, hosts)
-    data["about"] |= {"name": shown(live["name"]), "verdict": "live", "checks": {}, "metrics": {}}
+    data["about"] |= {"name": harmless_text(live["name"]), "verdict": "live", "checks": {}, "metrics": {}}
     return page(data | {"live": live})

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .pack import narrow, packed
+from .pack import narrow, pack_column
 from .record import Ints, Record
 
 DELIVERIES = 1_000_000  # in one page
@@ -49,14 +49,14 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
     known = [[int(place[p]) for p in before[m] if place[p] >= 0] for m in kept.tolist()]
     return {
         "total": len(all_ids), "deliveries_total": len(delivered), "every": every,
-        "time_ns": packed(run.time_ns[rows], "f64"), "host": narrow(hosts[rows]),
+        "time_ns": pack_column(run.time_ns[rows], "f64"), "host": narrow(hosts[rows]),
         "number": narrow([_number(run.message.words[m]) for m in kept.tolist()]),
-        "picked": packed(_picked(all_ids, every, kept), "u8"),
+        "picked": pack_column(_pick(all_ids, every, kept), "u8"),
         "before_ends": narrow(np.cumsum([len(p) for p in known])),
         "before": narrow([p for each in known for p in each]),
         "before_unknown": narrow([len(before[m]) - len(p) for m, p in zip(kept.tolist(), known, strict=True)]),
         "ends": narrow(np.searchsorted(index, np.arange(len(kept)), side="right")),
-        "to": narrow(hosts[own]), "delay_s": packed((run.time_ns[own] - run.time_ns[rows][index]) / 1e9, "f32"),
+        "to": narrow(hosts[own]), "delay_s": pack_column((run.time_ns[own] - run.time_ns[rows][index]) / 1e9, "f32"),
     }  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def _sample(ids: Ints, before: dict[int, frozenset[int]], count: Ints, most: int
         every = max(every + 1, min(len(ids), round(every * min(16, load / most))))
 
 
-def _picked(ids: Ints, every: int, kept: Ints) -> Ints:
+def _pick(ids: Ints, every: int, kept: Ints) -> Ints:
     return np.isin(kept, ids[::every]).astype(np.int64)
 
 

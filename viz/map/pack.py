@@ -16,7 +16,7 @@ import numpy as np
 TYPES = {"u8": "<u1", "i16": "<i2", "u16": "<u2", "i32": "<i4", "u32": "<u4", "f32": "<f4", "f64": "<f8"}
 
 
-def packed(values: Any, kind: str) -> dict[str, str]:
+def pack_column(values: Any, kind: str) -> dict[str, str]:
     """A column; the numbers have to fit the type."""
     column = np.asarray(values)
     if kind[0] != "f" and len(column):
@@ -32,7 +32,7 @@ def narrow(values: Any) -> dict[str, str]:
     column = np.asarray(values)
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     kind = next(k for k in ("u8", "u16", "i16", "u32", "i32", "f64") if k == "f64" or _holds(k, low, high))
-    return packed(column, kind)
+    return pack_column(column, kind)
 
 
 def _holds(kind: str, low: int, high: int) -> bool:
@@ -40,7 +40,7 @@ def _holds(kind: str, low: int, high: int) -> bool:
     return bool(limits.min <= low and high <= limits.max)
 
 
-def unpacked(column: dict[str, str]) -> Any:
+def unpack_column(column: dict[str, str]) -> Any:
     return np.frombuffer(base64.b64decode(column["data"]), dtype=TYPES[column["type"]])
 
 

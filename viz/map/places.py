@@ -19,8 +19,8 @@ import numpy as np
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.rundir.reader import read_table
 
-from .pack import narrow, packed
-from .record import Floats, Ints, Record, coded, integers
+from .pack import narrow, pack_column
+from .record import Floats, Ints, Record, coded_column, integers
 
 SQUARES_ACROSS_A_RANGE = 10
 MOST_ACROSS = 240
@@ -58,7 +58,7 @@ class _Grid:
         means = np.bincount(inverse, weights=values[known], minlength=len(squares)) / np.maximum(counts, 1)
         return {
             "column": narrow(squares % 100_000), "row": narrow(squares // 100_000),
-            "mean": packed(means, "f32"), "count": narrow(counts), "total": int(counts.sum()),
+            "mean": pack_column(means, "f32"), "count": narrow(counts), "total": int(counts.sum()),
         }  # fmt: skip
 
 
@@ -78,7 +78,11 @@ def _losses(run: Record, grid: _Grid, frames_in: Path) -> dict[str, Any] | None:
     if not (frames_in / "frames.parquet").exists():
         return None
     frames = read_table(frames_in, "frames", ("start_ns", "receiver", "fate"))
-    receiver, time_ns, outcome = coded(frames, "receiver"), integers(frames, "start_ns"), coded(frames, "fate")
+    receiver, time_ns, outcome = (
+        coded_column(frames, "receiver"),
+        integers(frames, "start_ns"),
+        coded_column(frames, "fate"),
+    )
     host, station = receiver.as_(run.host_of), receiver.as_(run.station_of)
     x, y = run.places.at(np.maximum(host, 0), time_ns)
     x, y = np.where(host >= 0, x, np.nan), np.where(host >= 0, y, np.nan)

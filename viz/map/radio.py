@@ -27,8 +27,8 @@ from mobilenet.rundir.reader import read_table
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.radio_world import RadioWorld
 
-from .pack import narrow, packed
-from .record import Record, coded, integers
+from .pack import narrow, pack_column
+from .record import Record, coded_column, integers
 
 SIDE_M = 4.0
 SQUARES = 250_000
@@ -79,7 +79,7 @@ def _power(
     below = np.where(is_silent, NOTHING, np.clip(np.rint(-power / 100), 0, NOTHING - 1))
     return {
         "x_m": float(west), "y_m": float(south), "side_m": float(side_m), "columns": columns, "rows": rows,
-        "below_dbm": packed(below, "u8"), "best": packed(np.where(is_silent, NOTHING, best), "u8"),
+        "below_dbm": pack_column(below, "u8"), "best": pack_column(np.where(is_silent, NOTHING, best), "u8"),
         "least_dbm": least_dbm,
     }  # fmt: skip
 
@@ -103,8 +103,8 @@ def _links(run: Record, frames_in: Path) -> dict[str, Any] | None:
     start_ns = integers(frames, "start_ns")
     if not np.array_equal(start_ns, integers(links, "start_ns")):
         return None
-    host = coded(frames, "receiver").as_(run.host_of)
-    rows = np.flatnonzero((host >= 0) & (coded(frames, "fate").as_({"received": 1}) == 1))
+    host = coded_column(frames, "receiver").as_(run.host_of)
+    rows = np.flatnonzero((host >= 0) & (coded_column(frames, "fate").as_({"received": 1}) == 1))
     end_ms = -(-integers(frames, "end_ns") // 1_000_000)
     rows = rows[np.lexsort((end_ms[rows], host[rows]))]
     every_ms = 1
@@ -123,6 +123,6 @@ def _links(run: Record, frames_in: Path) -> dict[str, Any] | None:
     return {
         "every_s": every_ms / 1000 if every_ms > 1 else 0.0,
         "count": narrow(np.bincount(host[kept], minlength=len(run.hosts))), "time_ms": narrow(end_ms[kept]),
-        "sender": narrow(coded(frames, "sender").as_(senders)[kept]),
+        "sender": narrow(coded_column(frames, "sender").as_(senders)[kept]),
         "power_ddbm": narrow(tenths[0]), "sinr_ddb": narrow(tenths[1]),
     }  # fmt: skip

@@ -114,7 +114,7 @@ def record(folder: Path, hosts_there: int = 0) -> Record:
         read_table(folder, "events"),
         read_table(folder, "positions"),
     )
-    node, placed = coded(events, "node"), coded(positions, "node")
+    node, placed = coded_column(events, "node"), coded_column(positions, "node")
     hosts = sorted(
         {word for word in (*node.words, *placed.words) if word[:1] == "h" and word[1:].isdecimal()}
         | {f"h{number}" for number in range(hosts_there)},
@@ -124,16 +124,15 @@ def record(folder: Path, hosts_there: int = 0) -> Record:
     station_of = {f"s{i}": i for i in range(len(stations_m))}
     return Record(
         folder=folder, manifest=manifest, scenario=scenario_of(folder), hosts=hosts, host_of=host_of,
-        station_of=station_of,
-        stations_m=stations_m, range_m=range_m, time_ns=integers(events, "time_ns"), event=coded(events, "event"),
-        node=node,
-        message=coded(events, "message"), station=coded(events, "station").as_(station_of),
+        station_of=station_of, stations_m=stations_m, range_m=range_m,
+        time_ns=integers(events, "time_ns"), event=coded_column(events, "event"), node=node,
+        message=coded_column(events, "message"), station=coded_column(events, "station").as_(station_of),
         session=integers(events, "session"),
         detail=events["detail"].to_pylist(), places=_places(folder, positions, placed.as_(host_of)),
     )  # fmt: skip
 
 
-def coded(data: pa.Table, column: str) -> Coded:
+def coded_column(data: pa.Table, column: str) -> Coded:
     values = data[column].combine_chunks()
     if pa.types.is_null(values.type):
         return Coded([], np.full(len(values), -1, dtype=np.int64))
@@ -152,7 +151,7 @@ def integers(data: pa.Table, column: str) -> Ints:
     return found
 
 
-def shown(text: object) -> str:
+def harmless_text(text: object) -> str:
     """Text from outside as one harmless, not too long line: no control characters, nothing that turns the direction
     of writing.
     """
@@ -191,9 +190,9 @@ def _stations(folder: Path, manifest: dict[str, Any]) -> tuple[Floats, float]:
     return stations_m, range_m
 
 
-def called(folder: Path, scenario: dict[str, Any]) -> str:
+def name_of_run(folder: Path, scenario: dict[str, Any]) -> str:
     """What a run is called, on its map and its report: the scenario's name, else that of the folder."""
-    return shown(scenario.get("name") or folder.resolve().name)
+    return harmless_text(scenario.get("name") or folder.resolve().name)
 
 
 def scenario_of(folder: Path) -> dict[str, Any]:

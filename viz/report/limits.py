@@ -13,32 +13,32 @@ SINR = (
 MOBILE = (  # after those of the radio
     (
         "802.11 DCF without RTS/CTS; broadcast frames are not acknowledged. Rates, queue and retries are those of the"
-        " scenario, which is above."
+        " scenario shown above."
     ),
     (
-        "Stations do not fail and the links between them lose nothing, except by interventions; a crashed host comes"
-        " back with its stable store."
+        "Stations do not fail and the links between them lose nothing, except through interventions; a crashed"
+        " host comes back with its stable store."
     ),
     (
         "Hosts move as the scenario's model or tracks define, at constant speed between two points, and do not avoid"
         " each other."
     ),
     (
-        "Messages count from the broadcast at the sender's application to the delivery at a member's; processing takes"
+        "Delays run from the broadcast at the sender's application to the delivery at a member's; processing takes"
         " no time."
     ),
 )
 PROCESSES = (
     (
-        "Times are time units of the abstract network: processes send one message after the other, links have a"
-        " constant or drawn delay, nothing is lost but what crashes take away."
+        "Times are in time units of the abstract network: processes send one message after another, links have a"
+        " constant or drawn delay, and nothing is lost except in crashes."
     ),
     "Computing takes no time beyond the delays of the scenario.",
     "The detector's tests are real messages and are counted separately.",
 )
 ONE_RUN = (
-    "One run is one world: n = 1, no inference. Whether a difference is more than chance takes a study (mobilenet"
-    " study)."
+    "One run is one world: n = 1, no inference. It takes a study (mobilenet study) to decide whether a difference is"
+    " more than chance."
 )
 
 

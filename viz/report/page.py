@@ -61,7 +61,7 @@ def radio(words: str | None) -> str:
     return "" if words is None else paragraph(text(f"Radio: {words}."))
 
 
-def folded(summary: str, inside: str) -> str:
+def details(summary: str, inside: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 
 
@@ -79,7 +79,7 @@ def pictures(drawn: Iterable[Drawn]) -> str:
     return f"<div class=figures>{''.join(found)}</div>"
 
 
-def framed(html: str, title: str) -> str:
+def embedded_page(html: str, title: str) -> str:
     """A whole page of ours inside this one."""
     inside = html.replace("&", "&amp;").replace('"', "&quot;")
     return f'<iframe title="{escape(title)}" srcdoc="{inside}"></iframe>'

@@ -20,15 +20,15 @@ from ..figures.frames import by_power
 from ..figures.record import manifest_of
 from ..map.data import document
 from ..map.page import page as map_page
-from ..map.record import called, scenario_of
+from ..map.record import name_of_run, scenario_of
 from ..style import Look
 from ..words import FIRST, FIRST_OF_PROCESSES, PROPERTIES, meaning
 from .limits import ONE_RUN, limits_of
-from .page import bullets, code, folded, framed, paragraph, pictures, radio, table, text, whole
+from .page import bullets, code, details, embedded_page, paragraph, pictures, radio, table, text, whole
 
 ASKED = {
     "causal": "Did every member get every message it was owed, exactly once and in causal order?",
-    "fifo": "Was nothing invented or delivered twice, and everything delivered in the order of each sender?",
+    "fifo": "Was nothing invented or delivered twice, and was everything delivered in the order of each sender?",
     "best_effort": "Was nothing invented, delivered twice, or delivered to a host that is not a member?",
     None: "Is every frame accounted for?",
 }
@@ -72,7 +72,9 @@ def run_page(directory: Path) -> str:
         f" {kind.unit} simulated, mobilenet {manifest['mobilenet_version']}; folder {directory.resolve().name}"
     )
     caveats = "".join(f"<p class=caveat>{text(line)}</p>" for line in (*map(_warning, run.warnings), ONE_RUN))
-    return whole(called(directory, scenario_of(directory)), run.verdict, subtitle, _answer(run) + caveats, sections)
+    return whole(
+        name_of_run(directory, scenario_of(directory)), run.verdict, subtitle, _answer(run) + caveats, sections
+    )
 
 
 def _numbers(run: Run) -> str:
@@ -86,14 +88,14 @@ def _numbers(run: Run) -> str:
     return (
         ("" if of_processes else paragraph(text(_window(run.manifest))))
         + table(("quantity", "this run"), first)
-        + folded("all metrics", table(("name", "quantity", "value"), rest, numbers=2))
+        + details("all metrics", table(("name", "quantity", "value"), rest, numbers=2))
     )
 
 
 def _map(directory: Path, still: str) -> str:
     return (
         "<p class=onscreen>Space plays, h jumps to the next handoff; click a host, a station or a message.</p>"
-        f"<div class=onpaper>{still}</div>{framed(map_page(document(directory)), 'map of the run')}"
+        f"<div class=onpaper>{still}</div>{embedded_page(map_page(document(directory)), 'map of the run')}"
     )
 
 
@@ -122,7 +124,7 @@ def _answer(run: Run) -> str:
         return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
     happened = run.events.event.value_counts()
     counts = (
-        f"Judged, all of the whole run: {counted(int(happened.get('deliver', 0)), 'delivery')} of"
+        f"Judged over the whole run: {counted(int(happened.get('deliver', 0)), 'delivery')} of"
         f" {counted(int(happened.get('broadcast', 0)), 'broadcast')}."
     )
     if unknown:

@@ -28,7 +28,7 @@ from ..study_tables import StudyTables, study_tables, words_of
 from ..style import Look, percent
 from ..words import SIGNED, axis_name, meaning, probability, with_interval
 from .limits import limits_of
-from .page import bullets, code, folded, paragraph, pictures, radio, table, text, whole
+from .page import bullets, code, details, paragraph, pictures, radio, table, text, whole
 
 FIRST = (
     "delivery_delay_mean_s",
@@ -61,7 +61,10 @@ def study_page(directory: Path) -> str:
     main = sorted((row for row in rows if row["metric"] in order), key=lambda row: order.index(row["metric"]))
     sections = [
         ("Figures", figures),
-        ("The numbers", _numbers(main, tables) + folded("all metrics", _numbers(rows[:MOST_ROWS], tables, names=True))),
+        (
+            "The numbers",
+            _numbers(main, tables) + details("all metrics", _numbers(rows[:MOST_ROWS], tables, names=True)),
+        ),
         ("The comparison", _findings(tables)),
         ("The effects", _effects(effects, tables)),
         (
@@ -77,7 +80,7 @@ def study_page(directory: Path) -> str:
         ("The study", code(words_of(directory, "study.yaml"))),
         (
             "The scenario of the first configuration, with all default values",
-            folded("scenario.yaml", code(_scenario(directory))),
+            details("scenario.yaml", code(_scenario(directory))),
         ),
         (
             "How to repeat this",
@@ -182,7 +185,7 @@ def _answer(tables: StudyTables, effects: list[Effect], verdicts: Counter[str], 
         + "."
     )
     judged += "".join(f" {line[:1].upper()}{line[1:]}." for line in doubts(tables.summary, tables.levels))
-    judged += f" Failed, and not in the numbers: {counted(failed, 'run')}." if failed else ""
+    judged += f" Failed, and left out of the numbers: {counted(failed, 'run')}." if failed else ""
     if effects and (comparison is None or not comparison["findings"]):
         return (
             paragraph("<b>Which setting matters most?</b>")
@@ -246,7 +249,7 @@ def _effects(effects: list[Effect], tables: StudyTables) -> str:
         " factors. The effect of two levels together is half of what one adds to the effect of the other."
     )
     shown_first, rest = lines[:MOST_EFFECTS], lines[MOST_EFFECTS:MOST_ROWS]
-    more = folded("smaller effects", table(head, rest, numbers=2)) if rest else ""
+    more = details("smaller effects", table(head, rest, numbers=2)) if rest else ""
     return paragraph(text(said)) + table(head, shown_first, numbers=2) + more
 
 

@@ -26,7 +26,7 @@ from ..style import QUIET, cut, page, plain, save, station_colour
 from .labels import Labels
 from .legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend, mark
 from .window import Window, nodes_of, shown_messages
-from .words import RECEIVED, explained
+from .words import RECEIVED, legend_lines
 
 MOST_LABELS = 60
 MANY_ARROWS = 150
@@ -58,7 +58,7 @@ def compose(
 ) -> Labels:
     nodes = nodes_of(shown, window, events)
     levels = {node: -number for number, node in enumerate(nodes)}
-    notes = [line for told in explained(shown.kind, shown.fate) for line in textwrap.wrap(told, 215)]
+    notes = [line for told in legend_lines(shown.kind, shown.fate) for line in textwrap.wrap(told, 215)]
     if (shown.fate == "received").any():
         notes.append(RECEIVED)
     above, lanes, below = 0.6, LINE_INCHES * len(nodes), 1.35 + 0.17 * len(notes)

@@ -71,7 +71,7 @@ def window_around(
 Place = tuple[int, int, str, str]  # begin, end, host, title
 
 
-def _numbered(events: pd.DataFrame, found: pd.DataFrame, argument: str, kind: str, host: str | None) -> int:
+def _event_number(events: pd.DataFrame, found: pd.DataFrame, argument: str, kind: str, host: str | None) -> int:
     whose = f"of {host}" if host else "in this run"
     plural = {"crash": "crashes"}.get(kind, f"{kind}s")
     if not argument.isdecimal() or not 1 <= int(argument) <= len(found):
@@ -100,7 +100,7 @@ def _handoff(events: pd.DataFrame, argument: str, host: str | None) -> Place:
     found = handoffs(events)
     if host is not None:
         found = found[found.node == host].reset_index(drop=True)
-    row = found.iloc[_numbered(events, found, argument, "handoff", host)]
+    row = found.iloc[_event_number(events, found, argument, "handoff", host)]
     cause = "cause not recorded"
     if isinstance(row.cause, str):
         known = {"cell": "a new cell", "recovery": "recovery from a crash"}
@@ -112,7 +112,7 @@ def _handoff(events: pd.DataFrame, argument: str, host: str | None) -> Place:
 
 def _crash(events: pd.DataFrame, argument: str, host: str | None) -> Place:
     found = events[(events.event == "crash") & (True if host is None else events.node == host)].reset_index(drop=True)
-    row = found.iloc[_numbered(events, found, argument, "crash", host)]
+    row = found.iloc[_event_number(events, found, argument, "crash", host)]
     later = events[(events.node == row.node) & (events.time_ns > row.time_ns)]
     back = later[later.event.isin(["recover", "handoff_end"])].head(2)
     end = int(back.time_ns.max()) if len(back) else int(row.time_ns)
@@ -147,7 +147,7 @@ def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Pla
 
 
 def _hosts(events: pd.DataFrame) -> list[str]:
-    """Those that something happened to, by number."""
+    """Return the hosts to which something happened, by number."""
     return sorted((str(node) for node in events.node.unique() if node[:1] == "h"), key=_number)
 
 

@@ -28,7 +28,7 @@ KINDS = {
 RECEIVED = "An arrow ends where its message was received, even if the receiver ignored it."
 
 
-def explained(kinds: Iterable[str], outcomes: Iterable[str]) -> list[str]:
+def legend_lines(kinds: Iterable[str], outcomes: Iterable[str]) -> list[str]:
     """Up to two lines: what kinds of messages are, and how they can be lost."""
     found = []
     told = [f"{kind}: {KINDS[kind]}" for kind in KINDS if kind in set(kinds)]

@@ -117,7 +117,7 @@ class Dcf(Mac):
         self.start_at(self._after_idle(self._transceiver.busy_until) + self._slots * self._rules.slot_ns)
 
     def _after_idle(self, idle_since: int) -> int:
-        """When slots begin to count."""
+        """Return when slots begin to count."""
         start = idle_since + self._rules.difs_ns
         if start < self._eifs_until:
             start = self._eifs_until

@@ -41,7 +41,7 @@ class Interference:
         self.frames: list[Frame] = []  # by start
 
     def _find(self, other: Frame, node: Transceiver, now: int) -> bool:
-        """When the first bit of a frame reaches a node, and how strong; False beyond the cut-off, and for its own."""
+        """Find when a frame's first bit reaches a node, and how strong; False beyond the cut-off, and for its own."""
         if other.sender is node:
             return False
         elapsed = now - node.since_ns
@@ -110,7 +110,7 @@ class Interference:
         return found
 
     def changes(self, frame: Frame, node: Transceiver, first: int, others: list[Frame]) -> list[tuple[int, int]]:
-        """When the interference changes at a node that the frame reaches at `first`, and by how many zeptowatts."""
+        """Return when interference changes at a node that the frame reaches at `first`, and by how many zeptowatts."""
         last = first + frame.duration_ns
         changes: list[tuple[int, int]] = []
         for other in others:

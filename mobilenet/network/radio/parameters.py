@@ -39,7 +39,7 @@ OF_MODEL = {
 }  # fmt: skip
 INSTEAD = {
     "range_m": "tx_dbm and path_loss determine the range",
-    "interference_range_m": "interference is the power that arrives",
+    "interference_range_m": "received power determines the interference",
     "detection_range_m": "preamble_rssi_dbm and ed_threshold_dbm determine what is sensed",
 }
 FARTHEST_M = 3000

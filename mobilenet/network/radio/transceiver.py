@@ -75,7 +75,7 @@ class Transceiver:
         return self.x_m + self.vx * elapsed, self.y_m + self.vy * elapsed
 
     def move(self, now: int, x_m: float, y_m: float, vx: float, vy: float) -> None:
-        """From now on: at this place, with this velocity in metres per nanosecond."""
+        """Place the node here, with this velocity in metres per nanosecond from now on."""
         self.x_m, self.y_m, self.vx, self.vy, self.since_ns = x_m, y_m, vx, vy, now
 
     def sense(self, start: int, end: int) -> None:

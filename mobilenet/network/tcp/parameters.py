@@ -59,11 +59,11 @@ class TcpParameters(Parameters):
     )
     duplicate_acks: int = Field(
         default=3, ge=1, le=100,
-        description="duplicate acknowledgements that mean a loss (RFC 5681, 3.2: 3)",
+        description="number of duplicate acknowledgements that indicate a loss (RFC 5681, 3.2: 3)",
     )
     limited_transmit: bool = Field(
         default=True,
-        description="the first two duplicate acknowledgements let a new segment out each (RFC 3042; INET: off)",
+        description="each of the first two duplicate acknowledgements releases a new segment (RFC 3042; INET: off)",
     )
     delayed_ack_s: float = Field(
         default=0.2, ge=0, le=0.5,

@@ -33,7 +33,7 @@ class Port(Protocol):
     def timer(self, action: Callable[[], None]) -> Timer: ...
 
     def send(self, segment: Segment) -> None:
-        """To the other end; it may be lost, repeated and overtaken."""
+        """Send a segment to the other end; it may be lost, repeated and overtaken."""
 
     def on_open(self) -> None:
         """The connection is complete; messages may have been queued before."""

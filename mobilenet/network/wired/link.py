@@ -73,7 +73,7 @@ class Link:
         return self._free_at == CUT
 
     def cut(self, loses: bool) -> None:
-        """From now on it holds what is sent, or `loses` it, and what is on the wire with it."""
+        """Hold what is sent from now on; or, if it `loses`, drop that and what is on the wire."""
         self._queued_until = 0 if loses else self._free_at
         self._free_at = CUT
         self._held = None if loses else []

@@ -79,7 +79,7 @@ class BackboneParameters(LinkParameters):
         if self.edges is not None and self.shape is not None:
             raise ValueError(f"shape: {self.shape}, but edges are given; specify only one of the two")
         if self.kind == "tree" and self.shape == "full_mesh":
-            raise ValueError("shape: a tree is not a full_mesh; expected star, chain or breadth_first, or another kind")
+            raise ValueError("shape: full_mesh is not a tree; expected star, chain or breadth_first, or another kind")
         for key, kinds in (
             ("max_delay_ms", ("vcube_best_effort",)),
             ("mtu_bytes", ("vcube_best_effort", "vcube_causal")),

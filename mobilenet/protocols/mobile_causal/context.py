@@ -39,7 +39,7 @@ class Context:
     pin: int  # REQ, REQJ, FETCH: oldest number of the stream kept for this host
     seq_h: int = 0  # next App_hs expected
     base: int = 0  # OWN, REL: where the stream begins for this host ...
-    nxt: int = 0  # ... and the next position that it will deliver (F1b: "next", where print says now this, now "last")
+    nxt: int = 0  # ... and the next position that it will deliver (F1b: "next"; the paper has both this and "last")
     rec: dict[int, Item] = field(default_factory=dict)  # recovery messages left: numbers nxt..base-1
     skip: set[int] = field(default_factory=set)  # numbers of the stream it delivered elsewhere
     rbuf: dict[int, int] = field(default_factory=dict)  # OWN: App_hs out of order, number -> body
@@ -99,7 +99,7 @@ class Contexts(dict[int, Context]):
         return tuple(sorted(host for host, c in self._skipping.items() if number in c.skip))
 
     def index_skip(self, c: Context) -> None:
-        """To be called when its skip set was changed."""
+        """Index the skip set again after it was changed."""
         if c.skip:
             self._skipping[c.host] = c
         else:

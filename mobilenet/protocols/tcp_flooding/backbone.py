@@ -25,7 +25,7 @@ class Backbone:
                 self._channels[neighbour] = wired.connect(neighbour)
 
     def flood(self, message: Any, but: int | None = None) -> None:
-        """To all neighbours, or to all but the one that it came from."""
+        """Send a message to all neighbours, or to all except the one that it came from."""
         for neighbour, channel in self._channels.items():
             if neighbour != but:
                 if channel is None:

@@ -85,7 +85,7 @@ class Host:
             self._attach("join")
 
     def leave(self) -> bool:
-        """When a station has all own messages."""
+        """Leave when a station has all own messages."""
         if self.stable.status is Status.JOIN:
             return False
         if self.stable.status is Status.MEMBER:

@@ -145,7 +145,7 @@ class Station:
         self._try_welcome(link)
 
     def _try_welcome(self, link: HostLink) -> None:
-        """When all that the host may know is here."""
+        """Send Welcome when all that the host may know is here."""
         if not link.closing:  # R10
             link.close, link.safe = None, True
             self._spacing.say(link, Welcome(link.ses, tuple(self._received.items())))  # R11

@@ -288,7 +288,7 @@ class CausalBroadcast:
         return True
 
     def _set_free(self, m: Message) -> list[Message]:
-        """Those that waited for this one as the last."""
+        """Set free the messages for which this one was the last missing."""
         free = [waiter for waiter in self._waiting.pop(m.bit, ()) if not self._waits(waiter)]
         self._pending -= len(free)  # l.33
         return free

@@ -78,7 +78,7 @@ class LayerPort(Protocol):
     def now(self) -> int: ...
     def timer(self, action: Callable[[], None]) -> Timer: ...
     def send(self, to: int, message: Any) -> None:
-        """To one other station, reliably; never delivers within the call."""
+        """Send to one other station, reliably; never deliver within the call."""
 
     def receive(self, source: int, message: Any) -> None:
         """Up to the station."""

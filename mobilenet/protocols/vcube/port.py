@@ -82,7 +82,7 @@ class ProcessPort(Protocol):
         """A timer that dies with the process."""
 
     def send(self, to: int, message: Any) -> None:
-        """To one other process; reliable unless one of the two crashes. Never delivers within the call."""
+        """Send to one other process, reliably unless one of the two crashes. Never deliver within the call."""
 
     def deliver(self, message: MessageId, body: Any) -> None:
         """Up to the application."""

@@ -55,7 +55,7 @@ def neighbours(i: int, h: int, believed: Container[int]) -> list[int]:
 
 
 def children(i: int, parent: int | None, d: int, believed: Container[int]) -> list[int]:
-    """To whom i hands on what it got from `parent`; for the source itself (None) all d clusters."""
+    """Return the processes to which i forwards what `parent` sent; for the source itself (None) all d clusters."""
     return neighbours(i, d if parent is None else cluster(i, parent) - 1, believed)
 
 

@@ -59,7 +59,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """For people."""
+        """Return the verdict in words."""
         if not self.is_one:
             return "no claim"
         parts = (("flips", self.flips_under), ("inconclusive", self.inconclusive_under))

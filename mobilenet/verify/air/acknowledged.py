@@ -76,7 +76,7 @@ class _Record:
         for host in range(self._nodes.stations, self._nodes.count):
             broadcast_ns = self._sent_ns[0][self._sent_ns[1] == host]
             own_joins = joins[self._hops.sender[joins] == host]
-            yield from self._said_problems(host, own_joins)
+            yield from self._acknowledgement_problems(host, own_joins)
             yield from self._join_problems(host, own_joins, broadcast_ns)
             heard = sorted(self._heard.get(host, []))
             got = _Numbers(
@@ -100,7 +100,7 @@ class _Record:
         heard = hops.is_received[rows].tolist()
         each = zip(rows.tolist(), *columns, begins.tolist(), heard, is_for_all, strict=True)
         for row, host, send_ns, receive_ns, is_first, is_heard, is_list in each:
-            told = hops.said(row).get("seq_h")
+            told = hops.detail_of(row).get("seq_h")
             counts: dict[str, Any] = told if isinstance(told, dict) else {str(host - stations): told}
             if is_list and len(counts) >= MOST_LISTED:
                 self._is_cut = True
@@ -112,12 +112,12 @@ class _Record:
         for (host, _), session in self._sessions.items():
             self._heard.setdefault(host, []).append((session.at_ns - self._delay_ns, session.seq_h, session.row))
 
-    def _said_problems(self, host: int, joins: np.ndarray) -> Iterator[str]:
+    def _acknowledgement_problems(self, host: int, joins: np.ndarray) -> Iterator[str]:
         """Yield what stations acknowledge too much or too little of."""
         hops, said = self._hops, self._said.get(host, [])
         got = np.flatnonzero(self._kinds.among(("AppHs",)) & hops.is_received & (hops.sender == host))
         numbers = self._numbers[self._names.codes[got]] + 1
-        firsts = [whole(hops.said(row), "first_seq") or 0 for row in joins.tolist()]
+        firsts = [whole(hops.detail_of(row), "first_seq") or 0 for row in joins.tolist()]
         at_ns = np.append(hops.receive_ns[got], hops.send_ns[joins])
         order = np.argsort(at_ns, kind="stable")
         most = _Numbers(at_ns[order], np.maximum.accumulate(np.append(numbers, firsts).astype(np.int64)[order]))
@@ -127,9 +127,9 @@ class _Record:
             station = int(hops.sender[row])
             what = f"{hops.words(row)}: it acknowledges {count} messages of {self._nodes.name(host)}, but"
             if count > limit:
-                yield f"{what} stations have received {limit} by then"
+                yield f"{what} stations had received only {limit} by then"
             if count < last.get(station, 0):
-                yield f"{what} {self._nodes.name(station)} has acknowledged {last[station]} before"
+                yield f"{what} {self._nodes.name(station)} had already acknowledged {last[station]}"
             last[station] = count
 
     def _join_problems(self, host: int, joins: np.ndarray, broadcast_ns: np.ndarray) -> Iterator[str]:
@@ -138,10 +138,10 @@ class _Record:
         for row, number in zip(joins.tolist(), numbers, strict=True):
             session = self._sessions.get((host, number))
             at_ns = int(self._hops.send_ns[row]) if session is None else min(self._hops.send_ns[row], session.at_ns)
-            told = whole(self._hops.said(row), "first_seq")
+            told = whole(self._hops.detail_of(row), "first_seq")
             least, most = (int(np.searchsorted(broadcast_ns, at_ns, side)) for side in ("left", "right"))
             if told is None or not least <= told <= most:
-                yield f"{self._hops.words(row)}: first_seq is {told}, but its host has broadcast {most} messages"
+                yield f"{self._hops.words(row)}: first_seq is {told}, but its host had broadcast {most} messages"
 
     def _size_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
         """Yield sizes of a host's sbuffer that acknowledgements contradict."""
@@ -159,7 +159,7 @@ class _Record:
             yield (
                 f"samples: the sbuffer of {name} holds {kept[at]:g} messages at {times[at] / SECOND:.6f} s, expected"
                 f" {f'{most[at]}' if least[at] == most[at] else f'{least[at]} to {most[at]}'}: {sent[at]} were"
-                f" broadcast, and {sent[at] - most[at]} were acknowledged to it"
+                f" broadcast, and {sent[at] - most[at]} of them were acknowledged"
             )
 
     def _copy_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
@@ -178,8 +178,8 @@ class _Record:
             row = int(rows[at])
             yield (
                 f"{hops.words(row)}: a copy of {hops.table['message'][row]}, but its host knew by"
-                f" {made_ns[at] / SECOND:.6f} s that its first {through[at]} messages had got through; it has sent"
-                " since what it made then"
+                f" {made_ns[at] / SECOND:.6f} s that its first {through[at]} messages had arrived, and only later"
+                " sent a message that it prepared at that time"
             )
 
     def _position_problems(self) -> Iterator[str]:
@@ -188,9 +188,9 @@ class _Record:
         numbers = self._hops.table.picked("session", rows)
         last: dict[tuple[int, int], int] = {}
         for row, host, number in zip(rows.tolist(), self._hops.sender[rows].tolist(), numbers, strict=True):
-            told, before = whole(self._hops.said(row), "nxt") or 0, last.get((host, number), -NEVER)
+            told, before = whole(self._hops.detail_of(row), "nxt") or 0, last.get((host, number), -NEVER)
             if told < before:
-                yield f"{self._hops.words(row)}: the next position is {told}, but it was {before} before"
+                yield f"{self._hops.words(row)}: the next position is {told}, but an earlier message had {before}"
             last[host, number] = told
 
 

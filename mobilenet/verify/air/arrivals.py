@@ -89,7 +89,7 @@ class _Kept:
             yield (
                 f"samples: the sbuffer of {self._name} at {self.at_ns[at] / SECOND:.6f} s begins with message number"
                 f" {self.oldest[at]} in order of arrival, although it began with number"
-                f" {self.oldest[at - 1] if at else 0} before"
+                f" {self.oldest[at - 1] if at else 0} earlier"
             )
 
     def before(self, times_ns: np.ndarray) -> np.ndarray:
@@ -106,15 +106,15 @@ def _number_problems(hops: Hops, station: int, arrivals: Arrivals) -> Iterator[s
     if (at := first((numbers < least) | (numbers > most))) is not None:
         row = int(rows[at])
         yield (
-            f"{hops.words(row)}: number {numbers[at]} in the cell, but {hops.table['message'][row]} comes in there as"
-            f" number {least[at] if at_ns[at] < NEVER else 'none'}"
+            f"{hops.words(row)}: number {numbers[at]} in the cell, but {hops.table['message'][row]}"
+            f" {f'arrives there as number {least[at]}' if at_ns[at] < NEVER else 'never arrives there'}"
         )
 
 
 def _copies(hops: Hops, station: int) -> tuple[np.ndarray, np.ndarray]:
     kinds = hops.table.coded("kind")
     rows = np.flatnonzero((kinds.codes == kinds.code("AppSh")) & (hops.sender == station))
-    return rows, np.array([hops.said(row)["number"] for row in rows.tolist()], np.int64)
+    return rows, np.array([hops.detail_of(row)["number"] for row in rows.tolist()], np.int64)
 
 
 def _copy_problems(hops: Hops, station: int, arrivals: Arrivals, kept: _Kept) -> Iterator[str]:
@@ -124,9 +124,9 @@ def _copy_problems(hops: Hops, station: int, arrivals: Arrivals, kept: _Kept) ->
     if (at := first(numbers < oldest)) is not None:
         row = int(rows[at])
         yield (
-            f"{hops.words(row)}: a copy of {hops.table['message'][row]}, number {numbers[at]}; by its sbuffer the"
-            f" station kept only what follows number {oldest[at] - 1} when message {made_ns[at] / SECOND:.6f} s came"
-            " in, which it has sent before"
+            f"{hops.words(row)}: a copy of {hops.table['message'][row]}, number {numbers[at]}; according to its"
+            f" sbuffer, the station kept only messages after number {oldest[at] - 1} at {made_ns[at] / SECOND:.6f} s,"
+            " when a message came in that it has already sent"
         )
 
 
@@ -145,7 +145,7 @@ def _owed_problems(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, 
         begin, end = np.searchsorted(about[order], (key, key + 1))
         mine = acks[order[begin:end]]
         mine = mine[hops.receiver[mine] == session.station]
-        said = [whole(hops.said(row), "nxt") or 0 for row in mine.tolist()]
+        said = [whole(hops.detail_of(row), "nxt") or 0 for row in mine.tolist()]
         told = np.maximum.accumulate(np.array([max(session.start, session.base), *said], np.int64))
         times = own.at_ns[since:until]
         most = told[np.searchsorted(hops.receive_ns[mine], times, "right")]
@@ -153,7 +153,7 @@ def _owed_problems(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, 
             yield (
                 f"samples: the sbuffer of {nodes.name(session.station)} begins with number"
                 f" {own.oldest[since + at]} at {times[at] / SECOND:.6f} s, but {nodes.name(host)} has acknowledged"
-                f" what comes before number {most[at]} in session {number}"
+                f" only the messages before number {most[at]} in session {number}"
             )
 
 

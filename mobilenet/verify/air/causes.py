@@ -68,14 +68,14 @@ def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
     broadcasts = _broadcasts(events)
     since_ns = names.mapped([broadcasts.get(name, NEVER) for name in names.words], 0).astype(np.int64)
     if (row := first(hops.send_ns < since_ns)) is not None:
-        yield f"{hops.words(row)}: {names.words[names.codes[row]]} is on its way, but was not broadcast before"
+        yield f"{hops.words(row)}: {names.words[names.codes[row]]} is on its way before it was broadcast"
     if (row := first(kinds.among(NAMED) & (names.codes < 0))) is not None:
-        yield f"{hops.words(row)}: no name, but it is an application message"
+        yield f"{hops.words(row)}: an application message without a name"
     owners = names.mapped([nodes.index(name.partition(":")[0]) for name in names.words], -1).astype(np.int64)
     about = nodes.indices(hosts)
     from_host, for_one = hops.sender >= nodes.stations, ~hops.is_wired & ~kinds.among(FOR_ALL)
     for wrong, what in (
-        (kinds.among(("AppHs",)) & (owners != hops.sender), "a host sends its own messages"),
+        (kinds.among(("AppHs",)) & (owners != hops.sender), "a host sends only its own messages"),
         (for_one & from_host & (about != hops.sender), "a host sends information only about itself"),
         (for_one & ~from_host & (about != hops.receiver), "the message is about another host"),
     ):
@@ -98,7 +98,7 @@ def _answer_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
         if (at := first(hops.send_ns[sent] < early_ns)) is not None:
             row = int(sent[at])
             host, station = hops.table["host"][row], nodes.name(int(hops.sender[row]))
-            yield f"{hops.words(row)}: {kind}, but {station} has received no {' or '.join(causes)} of {host} before"
+            yield f"{hops.words(row)}: {kind}, but {station} had not received {' or '.join(causes)} of {host}"
 
 
 def _relay_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _list_problems(events: Table, hops: Hops) -> Iterator[str]:
     for row, names, _ in _lists(hops, "Rsp1", "Req2", "Rsp2"):
         for name in names:
             if hops.send_ns[row] < broadcasts.get(name, NEVER):
-                yield f"{hops.words(row)}: {name} is in a list, but was not broadcast before"
+                yield f"{hops.words(row)}: {name} is in a list before it was broadcast"
 
 
 def _recovery_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _number_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
             of = nodes.index(f"h{host}") - nodes.stations
             most = np.searchsorted(sent_ns[of], hops.send_ns[row], "right") if of >= 0 else -1
             if type(number) is not int or number > most:
-                yield f"{hops.words(row)}: it acknowledges {number} messages of h{host}, which has broadcast {most}"
+                yield f"{hops.words(row)}: it acknowledges {number} messages of h{host}, which had broadcast {most}"
 
 
 def _join_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _join_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
         host, session = int(about[0][row]), int(about[1][row])
         times = counts.get((host, session, int(hops.sender[row])), [])
         if (host, session) in joined and sum(at <= hops.send_ns[row] for at in times) < nodes.stations - 1:
-            yield f"{hops.words(row)}: a join is confirmed before all other stations have answered"
+            yield f"{hops.words(row)}: it confirms a join before all other stations have answered"
 
 
 def _earliest(keys: np.ndarray, times_ns: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -187,4 +187,4 @@ def _earliest(keys: np.ndarray, times_ns: np.ndarray, wanted: np.ndarray) -> np.
 
 def _uncaused(hops: Hops, nodes: Nodes, row: int) -> str:
     name, station = hops.table["message"][row], nodes.name(int(hops.sender[row]))
-    return f"{hops.words(row)}: {name} is sent on, but nothing has brought it to {station} before"
+    return f"{hops.words(row)}: {name} is relayed, but {station} had not received it"

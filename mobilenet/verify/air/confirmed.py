@@ -45,7 +45,7 @@ def sessions_of(events: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> Sessi
     rows = np.flatnonzero(hops.table.coded("kind").among(("InitAck",)) & hops.is_received & ~hops.is_wired)
     numbers, arrived_ns = hops.table.picked("session", rows), hops.receive_ns[rows].tolist()
     for row, host, number, at_ns in zip(rows.tolist(), hops.receiver[rows].tolist(), numbers, arrived_ns, strict=True):
-        answers.setdefault((host, number), []).append((at_ns, int(hops.sender[row]), hops.said(row)))
+        answers.setdefault((host, number), []).append((at_ns, int(hops.sender[row]), hops.detail_of(row)))
     found: dict[tuple[int, int], Session] = {}
     rows = events.coded("event").rows(*CONFIRMS)
     columns = (events.picked(name, rows) for name in ("time_ns", "node", "station", "session"))

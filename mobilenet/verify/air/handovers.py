@@ -61,7 +61,7 @@ def handovers_problem(events: Table, hops: Hops, nodes: Nodes, arrivals: Arrival
     for row, key, kind in zip(rows.tolist(), about, names, strict=True):
         times = int(hops.send_ns[row]), int(hops.receive_ns[row])
         ends = int(hops.sender[row]), int(hops.receiver[row])
-        said = _Said(row, *times, *ends, bool(hops.is_received[row]), hops.said(row))
+        said = _Said(row, *times, *ends, bool(hops.is_received[row]), hops.detail_of(row))
         groups.setdefault(key, {}).setdefault(kind, []).append(said)
     given_up: dict[int, int] = {}
     for at_ns, _, host in expiries(events, nodes):
@@ -107,7 +107,7 @@ def _same_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
     for answer in group.get("InitAck", ()):
         due = told.setdefault(answer.sender, answer.detail)
         if answer.send_ns < since_ns and any(answer.detail.get(name) != due.get(name) for name in CONFIRMED):
-            yield answer, f"it has {answer.detail}, but before it had {due}"
+            yield answer, f"it has {answer.detail}, but an earlier one had {due}"
 
 
 def _list(said: _Said, name: str) -> list[str]:
@@ -124,12 +124,12 @@ def _request_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         cookie = join.detail.get("cookie")
         given = [c for c in group.get("Chal", ()) if c.is_received and c.receive_ns <= join.send_ns]
         if cookie is not None and all(c.detail.get("cookie") != cookie for c in given):
-            yield join, f"the cookie is {cookie}, but its host was not given this cookie in the session"
+            yield join, f"the cookie is {cookie}, but its host did not receive this cookie in the session"
     inits = group.get("Init", [])
     told = [(init.receiver, init.detail.get("lc"), init.detail.get("nxt")) for init in inits]
     for init, one in zip(inits, told, strict=True):
         if one != told[0]:
-            yield init, f"it asks for the session as {init.detail}, but before as {inits[0].detail}"
+            yield init, f"it asks for the session with {init.detail}, but an earlier one with {inits[0].detail}"
     joins = {(join.receiver, -1, 0) for join in group.get("Join", ())}
     for request in group.get("Req1", ()):
         detail = request.detail
@@ -142,7 +142,7 @@ def _gap_problems(group: ByKind, given_up_ns: int) -> Iterator[tuple[_Said, str]
     for said in (*group.get("Rsp1", ()), *group.get("InitAck", ())):
         for name in ("gap", "expired"):
             if said.detail.get(name) is True and said.send_ns < given_up_ns:
-                yield said, f"{name} is true, but no station has given up on the host before"
+                yield said, f"{name} is true, but no station had given up on the host"
 
 
 def _is_part(some: Iterable[str], every: Iterable[str]) -> bool:
@@ -156,12 +156,12 @@ def _list_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         wanted = _list(request, "wanted")
         offers = [_list(one, "undelivered") for one in _before(group, "Rsp1", request)]
         if not any(not _is_whole(offer) or _is_part(wanted, offer) for offer in offers):
-            yield request, f"it wants {_words(wanted)}, but no Rsp1 has offered that in this order"
+            yield request, f"it requests {_words(wanted)}, but no Rsp1 offered these in this order"
     for answer in group.get("Rsp2", ()):
         bodies = _list(answer, "bodies")
         asked = [_list(one, "wanted") for one in _before(group, "Req2", answer)]
         if bodies not in asked:
-            yield answer, f"it brings {_words(bodies)}, but no Req2 has asked for just that"
+            yield answer, f"it contains {_words(bodies)}, but no Req2 requested exactly these"
 
 
 def _before(group: ByKind, kind: str, said: _Said) -> list[_Said]:
@@ -184,7 +184,7 @@ def _order_problems(
 
 
 def _made(group: ByKind, kind: str) -> Iterator[_Said]:
-    """Those that a station does not only pass on."""
+    """Return the messages that a station made itself, and does not only pass on."""
     passed = {(one.receiver, one.receive_ns) for one in group.get(kind, ()) if one.is_received}
     return (one for one in group.get(kind, ()) if (one.sender, one.send_ns) not in passed)
 
@@ -194,7 +194,7 @@ def _wrong_order(
 ) -> Iterator[tuple[_Said, str]]:
     at_ns = arrivals.of(said.sender, np.array([codes.get(name, -1) for name in names], np.int64))
     if len(at_ns) and (at_ns[0] < since_ns or at_ns[-1] > said.send_ns or (np.diff(at_ns) < 0).any()):
-        yield said, f"it lists {_words(names)}, which have not come in at its sender in this order, and by then"
+        yield said, f"it lists {_words(names)}, which had not all reached its sender by then in this order"
 
 
 def _answer_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:

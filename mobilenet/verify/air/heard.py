@@ -119,7 +119,7 @@ def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str |
         return None
     row = min(wrong)
     node, of, kinds = events["node"][row], events["station"][row], " or ".join(ACTS[event])
-    return f"{_event(events, row)}: {node}: {event} with {of}, but {node} receives no {kinds} of {of} then"
+    return f"{_event(events, row)}: {node}: {event} with {of}, but {node} receives no {kinds} from {of} at that time"
 
 
 def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
@@ -162,7 +162,7 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         if (at := first((due_ns < NEVER) & (reached_ns > due_ns))) is not None:
             row = int(own[at])
             what = f"{events['node'][row]} broadcasts {events['message'][row]}"
-            return f"{_event(events, row)}: {what}, which is delivered, but no station receives anything of it before"
+            return f"{_event(events, row)}: {what}, which is delivered before any station receives anything from it"
     begun_ns: dict[str, int] = {}
     rows = events.coded("event").rows("handoff_start", "handoff_end")
     columns = (events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
@@ -172,7 +172,9 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         elif node in begun_ns:
             times = heard.handed_up(nodes.index(node), nodes.index(station))[0]
             if np.searchsorted(times, begun_ns[node]) == np.searchsorted(times, now_ns, "right"):
-                return f"{_event(events, row)}: {node}: {event} with {station}, which receives nothing then"
+                return (
+                    f"{_event(events, row)}: {node}: {event} with {station}, which received nothing from it meanwhile"
+                )
     return None
 
 
@@ -201,7 +203,7 @@ def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:
         return None
     row = int(rows[wrong])
     node, message = events["node"][row], events["message"][row]
-    return f"{_event(events, row)}: {node} delivers {message}, but no message with it was received there before"
+    return f"{_event(events, row)}: {node} delivers {message}, but had received no message that carries it"
 
 
 def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
@@ -216,8 +218,8 @@ def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         spans = _silences(at_ns, twice, now_ns, heard.delay_ns)
         if not any(least - MARGIN_NS <= expiry.silent_ns <= most + MARGIN_NS for least, most in spans):
             return (
-                f"{_event(events, row)}: {station} gives {expiry.host} up after {expiry.silent_ns / SECOND:.6f} s of"
-                f" silence, but it last received something of {expiry.host} {spans[-1][0] / SECOND:.6f} s before"
+                f"{_event(events, row)}: {station} gives up on {expiry.host} after {expiry.silent_ns / SECOND:.6f} s of"
+                f" silence, but it last heard from {expiry.host} {spans[-1][0] / SECOND:.6f} s earlier"
             )
     return None
 

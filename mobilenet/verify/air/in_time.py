@@ -167,8 +167,8 @@ def _problems(counted: Counted, totals: Totals) -> Iterator[str]:
     at_ns, values = totals.of(counted.quantity)
     if not len(at_ns):
         return
-    most = _summed(counted.since_ns, counted.weights, at_ns, "right")
-    fewest = _summed(counted.until_ns, counted.weights, at_ns, "left")
+    most = _sums_at(counted.since_ns, counted.weights, at_ns, "right")
+    fewest = _sums_at(counted.until_ns, counted.weights, at_ns, "left")
     # what was counted without a row by the sample before, and in the whole run
     hidden = np.maximum.accumulate(np.append(0.0, values - most))[:-1]
     least, greatest = fewest + hidden, most + counted.total - counted.weights.sum()
@@ -179,7 +179,7 @@ def _problems(counted: Counted, totals: Totals) -> Iterator[str]:
         yield f"samples: {counted.quantity} is {values[at]:.15g} at {at_ns[at] / SECOND:g} s, {expected}"
 
 
-def _summed(times_ns: np.ndarray, weights: np.ndarray, at_ns: np.ndarray, side: Any) -> np.ndarray:
+def _sums_at(times_ns: np.ndarray, weights: np.ndarray, at_ns: np.ndarray, side: Any) -> np.ndarray:
     order = np.argsort(times_ns, kind="stable")
     sums = np.append(0.0, np.cumsum(weights[order], dtype=float))
     found: np.ndarray = sums[np.searchsorted(times_ns[order], at_ns, side)]

@@ -3,7 +3,7 @@
 Checks    the tables are there if the scenario has them recorded, and only then
           each row is possible: see air/pairs.py, range.py, possible_outcomes.py, links.py, messages.py
           they add up to what was counted: see air/tallies.py
-          they agree with each other and with the events: see air/same.py, heard.py, said.py
+          they agree with each other and with the events: see air/same.py, heard.py, session_claims.py
 Model     they are checked only where nothing else is contradicted, so positions and events are what the scenario lets
           them be. Nothing is checked in a run on the adversary's network, which records no frames
 Units     integer nanoseconds
@@ -50,10 +50,10 @@ from mobilenet.verify.air.possible_outcomes import outcomes_problem, unseen_in
 from mobilenet.verify.air.programs import programs_problem
 from mobilenet.verify.air.range import range_problem
 from mobilenet.verify.air.relays import relays_problem
-from mobilenet.verify.air.said import said_problem
 from mobilenet.verify.air.same import same_problem
 from mobilenet.verify.air.segment_lists import segment_lists_problem
-from mobilenet.verify.air.segments import segments_told_problem
+from mobilenet.verify.air.segments import tcp_segments_problem
+from mobilenet.verify.air.session_claims import session_claims_problem
 from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
 from mobilenet.verify.air.unframed import unframed_counts_problem, unframed_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
@@ -85,7 +85,7 @@ def _presence_problem(tables: Mapping[str, Table], air: Air) -> str | None:
         if (name in tables) != wanted:
             if wanted:
                 return f"{name}: the table is missing, although the scenario asks for it"
-            return f"{name}: the table is there, although the scenario does not ask for it"
+            return f"{name}: the table is present, although the scenario does not ask for it"
     return None
 
 
@@ -162,7 +162,7 @@ class _Run:
                 problem = relays_problem(hops, self._nodes, self._expected)
         if problem is None:
             queue_drops = self._counters["radio"]["queue_drops"]
-            problem = segments_told_problem(hops, self._nodes, self._expected, queue_drops)
+            problem = tcp_segments_problem(hops, self._nodes, self._expected, queue_drops)
             if problem is None and self._air.segmenting is not None:
                 unsure = set(Outages(self._events, self._nodes).nodes)
                 is_whole = self._quiescent and not queue_drops and not self._counters["wired"]["in_flight"]
@@ -196,10 +196,10 @@ class _Run:
         if problem is None and self._hops is not None:
             problem = carried_problem(events, self._hops, nodes)
         if problem is None and self._hops is not None and self._expected.conduct is not None:
-            return said_problem(events, self._hops, self._air.delay_ns) or self._told_problem(self._hops)
+            return session_claims_problem(events, self._hops, self._air.delay_ns) or self._contents_problem(self._hops)
         return None if problem is None else ("record", problem)
 
-    def _told_problem(self, hops: Hops) -> Problem | None:
+    def _contents_problem(self, hops: Hops) -> Problem | None:
         """Check the contents of the mobile broadcast's messages by events, samples and each other."""
         conduct, wires = self._expected.conduct, self._expected.wires
         if conduct is None or not conduct.numbers_once or wires is None:

@@ -75,7 +75,7 @@ def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m
             least[rows] = table[np.minimum(farthest, len(table) - 1).astype(np.int64)]
     told = links["power_dbm"]
     if (row := first(np.abs(power * 100 - np.round(power * 100)) > 1e-6)) is not None:
-        yield f"{_words(links, row)}: {told[row]!r} dBm, expected steps of 0.01 dB"
+        yield f"{_words(links, row)}: {told[row]!r} dBm, expected a multiple of 0.01 dBm"
     if (row := first(~(power <= most + ROUNDING_DB))) is not None:
         yield (
             f"{_words(links, row)}: {told[row]:g} dBm, expected at most {most[row]:.2f} dBm at a distance of at least"
@@ -145,7 +145,7 @@ def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iter
             expected = f"expected {power[row] - air.most_noise_dbm:.2f} dB, since no other frame is in the air"
             yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"
     if (row := first((outcome == BIT_ERRORS) & (power >= air.clear_dbm - ROUNDING_DB))) is not None:
-        but = f"noise does not break frames received at {air.clear_dbm:.2f} dBm on"
+        but = f"noise does not corrupt frames received at {air.clear_dbm:.2f} dBm or more"
         yield f"{_words(links, row)}: bit errors at {power[row]:g} dBm, but {but}"
 
 

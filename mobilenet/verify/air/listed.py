@@ -62,14 +62,14 @@ def _delivered_problem(events: Table, hops: Hops) -> str | None:
     columns = (events.picked(name, delivered) for name in ("node", "message", "time_ns"))
     at_ns = {(node, name): now_ns for node, name, now_ns in zip(*columns, strict=True) if name in wanted}
     for row, name in zip(rows.tolist(), hops.table.picked("message", rows), strict=True):
-        for host in hops.said(row).get("delivered") or ():
+        for host in hops.detail_of(row).get("delivered") or ():
             if at_ns.get((f"h{host}", name), 0) > hops.send_ns[row]:
-                return f"{hops.words(row)}: it states that h{host} has {name}, which delivers it later"
+                return f"{hops.words(row)}: it states that h{host} has {name}, but h{host} delivers it only later"
     return None
 
 
 def _length(hops: Hops, row: int, name: str) -> int:
-    return len(hops.said(row).get(name) or ())
+    return len(hops.detail_of(row).get(name) or ())
 
 
 def _is(value: float, length: int) -> bool:
@@ -87,7 +87,7 @@ def _order_problem(
         while at < len(times) and times[at] <= send_ns and not _is(values[at], length):
             at += 1
         if at == len(times) or times[at] > send_ns:
-            return f"{hops.words(row)}: {length} in its list, but no sample of {quantity} by then is left for that"
+            return f"{hops.words(row)}: {length} in its list, but no sample of {quantity} up to then matches it"
         at += 1
     return None
 
@@ -102,7 +102,7 @@ def _wired_problem(samples: Table, hops: Hops, node: np.ndarray, quantity: str, 
     for sender, at_ns, value in zip(node[measured].tolist(), *columns, strict=True):
         if not any(_is(value, length) for length in sent.get((sender, at_ns), ())):
             return (
-                f"samples: {quantity} is {value:g} at s{sender} at {at_ns / SECOND:.6f} s, but no {kind}"
-                " with as many leaves it then"
+                f"samples: {quantity} is {value:g} at s{sender} at {at_ns / SECOND:.6f} s, but it sends no {kind}"
+                " with that many at that time"
             )
     return None

@@ -55,7 +55,7 @@ def _unlocked_problems(
         node = int(pairs.receiver[row])
         if not unseen.may_reach(node, int(pairs.end_ns[row]) + pairs.around_ns):
             what = (
-                f"the fate is never_attempted, but {nodes.name(node)} has lost no earlier frame that it was locked on"
+                f"the fate is never_attempted, but {nodes.name(node)} was not locked on an earlier frame that it lost"
             )
             yield f"{pairs.words(row)}: {what}"
 
@@ -77,7 +77,8 @@ def _twice_problems(
             continue
         if unseen.may_send(node, int(span[1][0])) or unseen.may_be_hidden(since_ns, int(span[1][0])):
             continue
-        what = f"the fate is collision, but {nodes.name(node)} is locked on another frame then ({pairs.words(other)})"
+        name = nodes.name(node)
+        what = f"the fate is collision, but {name} is locked on another frame at that time ({pairs.words(other)})"
         yield f"{pairs.words(row)}: {what}"
 
 

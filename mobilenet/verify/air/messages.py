@@ -55,11 +55,11 @@ class Hops:
         self.is_received = table.coded("fate").among(("received",))
         self._said: dict[int, dict[str, Any]] = {-1: {}}
 
-    def said(self, row: int) -> dict[str, Any]:
+    def detail_of(self, row: int) -> dict[str, Any]:
         """The fields in the detail of a message; equal details are one object."""
-        return self.said_by(int(self.table.coded("detail").codes[row]))
+        return self.detail_by_code(int(self.table.coded("detail").codes[row]))
 
-    def said_by(self, code: int) -> dict[str, Any]:
+    def detail_by_code(self, code: int) -> dict[str, Any]:
         """The fields in the detail of this code."""
         if code not in self._said:
             self._said[code] = json.loads(self.table.coded("detail").words[code])
@@ -90,7 +90,7 @@ def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counter
     cut = hops.table.coded("fate").among((LINK_CUT,)) & hops.is_wired
     for label, count, told in (
         ("received over wires", int((hops.is_wired & hops.is_received).sum()), wired["delivered"]),
-        ("lost with a wire", int(cut.sum()), wired.get("lost", 0)),
+        ("lost on a cut link", int(cut.sum()), wired.get("lost", 0)),
     ):
         if count != told:
             return f"messages: {count} {label}, but counters.json counts {told}"
@@ -103,7 +103,7 @@ def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counter
         all_told = wired["in_flight"] == 0 and (count, size) != (known["count"], known["bytes"])
         if count > known["count"] or size > known["bytes"] or all_told:
             return (
-                f"messages: {count} of {name} over wires with {size:.0f} bytes, but counters.json counts"
+                f"messages: {count} {name} over wires with {size:.0f} bytes, but counters.json counts"
                 f" {known['count']} with {known['bytes']} bytes"
             )
     return _radio_counts_problem(hops, nodes, expected, counters)
@@ -129,7 +129,7 @@ def _radio_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters
         for name, count in {**dict.fromkeys(told, 0), **dict(zip(coded.words, counts, strict=True))}.items():
             known = told.get(name, {"count": 0})["count"]
             if count > known or for_one and count < known and name not in FOR_ALL:
-                return f"messages: {count} of {name} from a {side}, but counters.json counts {known}"
+                return f"messages: {count} {name} from {side}s, but counters.json counts {known}"
     return None
 
 
@@ -149,7 +149,7 @@ def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
         )
     out = (hops.send_ns < 0) | (hops.send_ns > end_ns) | (hops.receive_ns > end_ns)
     if (row := first(out | has_time & (hops.receive_ns < hops.send_ns))) is not None:
-        yield f"{hops.words(row)}: expected times from when it was sent up to the end of the run"
+        yield f"{hops.words(row)}: expected times in order, from 0 s to the end of the run"
 
 
 def _word_problems(hops: Hops, is_known: bool) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _word_problems(hops: Hops, is_known: bool) -> Iterator[str]:
         coded = hops.table.coded(name)
         odd = coded.mapped([not is_right(word) for word in coded.words], nothing=False).astype(bool)
         if (row := first(odd)) is not None:
-            yield f"{hops.words(row)}: the {name} is {hops.table[name][row]!r}, which no row has there"
+            yield f"{hops.words(row)}: the {name} is {hops.table[name][row]!r}, which is not a valid value"
 
 
 def _size_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str]:
@@ -177,7 +177,7 @@ def _size_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
             sizes = hops.size_bytes[rows]
             if (at := first((sizes < fit[:, 0]) | (sizes > fit[:, 1]))) is not None:
                 said = texts[which[at]] if len(texts[which[at]]) <= LONGEST else "a list of that length"
-                yield f"{hops.words(int(rows[at]))}: {sizes[at]} bytes, but {name} with {said} does not have as many"
+                yield f"{hops.words(int(rows[at]))}: {sizes[at]} bytes, which does not fit {name} with {said}"
 
 
 def _told_bytes(kind: Kind, text: str) -> tuple[int, int]:
@@ -214,7 +214,7 @@ def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
     is_host = (hops.sender >= nodes.stations, hops.receiver >= nodes.stations)
     astray = outcomes.among((OUT_OF_RANGE,)) & (is_host[0] == is_host[1])
     if (row := first(~hops.is_wired & astray)) is not None:
-        yield f"{hops.words(row)}: out_of_range, but it is not between a host and a station"
+        yield f"{hops.words(row)}: out_of_range, although it is not between a host and a station"
     rows = np.flatnonzero(~hops.is_wired & hops.is_received)
     sizes = hops.size_bytes[rows]
     each, which = np.unique(sizes, return_inverse=True)
@@ -227,7 +227,7 @@ def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
         lasts = {airtime.of(int(sizes[at]) + around) for around, airtime in air.carriers}
         yield (
             f"{hops.words(int(rows[at]))}: {sizes[at]} bytes arrive after {took_ns[at]} ns, expected the air time of"
-            f" their frame, {' or '.join(map(str, sorted(lasts)))} ns, and at most {air.delay_ns} ns more"
+            f" their frame, {' or '.join(map(str, sorted(lasts)))} ns, plus at most {air.delay_ns} ns"
         )
 
 
@@ -268,7 +268,7 @@ def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected
     for row in rows.tolist():
         ends = frozenset((nodes.name(int(hops.sender[row])), nodes.name(int(hops.receiver[row]))))
         if hops.send_ns[row] > mends.get(ends, NO_NS):
-            yield f"{hops.words(row)}: the fate is link_cut, but no cut of this link loses it"
+            yield f"{hops.words(row)}: the fate is link_cut, but no cut of this link loses messages at that time"
 
 
 def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
@@ -284,7 +284,7 @@ def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expecte
             wrong |= own & (send_ns < until_ns) & (receive_ns > since_ns)
         if (at := first(wrong)) is not None:
             span = f"from {since_ns / SECOND:.6f} to {until_ns / SECOND:.6f} s"
-            yield f"{hops.words(int(rows[at]))}: it arrives, but the link is cut {span}"
+            yield f"{hops.words(int(rows[at]))}: it arrives, although the link is cut {span}"
 
 
 def _cuts(nodes: Nodes, expected: Expected) -> Iterator[tuple[list[int], int, int, bool]]:
@@ -325,7 +325,7 @@ def _queue_problems(hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes
     if (at := first(wrong)) is not None:
         yield (
             f"{hops.words(int(order[at]))}: it arrives at {receive_ns[at] / SECOND:.9f} s, expected"
-            f" {due_ns[at] / SECOND:.9f} s, behind what was sent before it over this link"
+            f" {due_ns[at] / SECOND:.9f} s, after the messages sent earlier over this link"
         )
     if (at := first(np.diff(hops.receive_ns[rows], prepend=0) < 0)) is not None:
         yield f"{hops.words(int(rows[at]))}: the row is out of order; rows are sorted by arrival"

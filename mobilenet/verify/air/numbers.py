@@ -34,7 +34,7 @@ def numbers_problem(events: Table, hops: Hops) -> str | None:
         number = json.loads(detail.words[code]).get("number") if code >= 0 else None
         if type(number) is not int or not 0 <= number < MOST:
             row = int(rows[detail.codes[rows] == code][0])
-            return f"{hops.words(row)}: number {number!r} in the cell, expected a whole number from 0"
+            return f"{hops.words(row)}: number {number!r} in the cell, expected a whole number ≥ 0"
         by_word[code] = number
     numbers = by_word[detail.codes[rows]]
     names = sender.codes[rows].astype(np.int64) * (len(message.words) + 1) + message.codes[rows]

@@ -117,6 +117,6 @@ def _in_words(events: Table, chains: Chains, left: dict[int, int]) -> str:
 def _contradiction(events: Table, row: int, earlier: str, other: int, station: str) -> str:
     at_s, node, name = events["time_ns"][row] / SECOND, events["node"][row], events["message"][row]
     return (
-        f"events: at {at_s:.6f} s (event {row}) {node} delivers {name} after {earlier}, but {events['node'][other]} the"
-        f" other way round (event {other}); {station} sends them in one order"
+        f"events: at {at_s:.6f} s (event {row}) {node} delivers {name} after {earlier}, but {events['node'][other]}"
+        f" delivers them the other way round (event {other}); {station} sends them in a single order"
     )

@@ -36,7 +36,7 @@ class Outages:
 
     @property
     def nodes(self) -> list[int]:
-        """Those that were ever down."""
+        """Return the nodes that were ever down."""
         return sorted(self._of)
 
     def covers(self, node: int, at_ns: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ OUTCOMES: Final = (
 )
 
 
-def numbered(outcomes: Coded) -> np.ndarray:
+def outcome_numbers(outcomes: Coded) -> np.ndarray:
     """Row by row its number; -1: not an outcome of a frame."""
     known = {name: number for number, name in enumerate(OUTCOMES)}
     return outcomes.mapped([known.get(name, -1) for name in outcomes.words], -1).astype(np.int64)

@@ -24,7 +24,7 @@ from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Air
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
-from mobilenet.verify.air.outcomes import OUTCOMES, numbered
+from mobilenet.verify.air.outcomes import OUTCOMES, outcome_numbers
 
 MAC_ACK = "mac_ack"
 
@@ -67,7 +67,7 @@ def pairs_of(table: Table, nodes: Nodes, air: Air) -> Pairs:
         table.numbers("psdu_bytes"),
         table.coded("kind").among((MAC_ACK,)),
         table.coded("addressed").among((True,)),
-        numbered(table.coded("fate")),
+        outcome_numbers(table.coded("fate")),
         np.cumsum(begins) - 1,
         np.flatnonzero(begins),
         air.delay_ns,
@@ -140,10 +140,10 @@ def _size_problems(pairs: Pairs, air: Air) -> Iterator[str]:
         row = int(pairs.first[at])
         size = int(pairs.size_bytes[row])
         both = " or ".join(map(str, sorted({air.broadcast.of(size), air.unicast.of(size)})))
-        expected = f"{both} ns" if size >= least_bytes else f"at least {least_bytes} bytes, which each message needs"
+        expected = f"{both} ns" if size >= least_bytes else f"at least {least_bytes} bytes, the minimum for a message"
         if is_ack[at] and air.ack is not None:
             expected = f"{air.ack[0]} bytes in {air.ack[1]} ns"
-        yield f"{pairs.words(row)}: {size} bytes last {lasts[at]} ns, expected {expected}"
+        yield f"{pairs.words(row)}: {size} bytes take {lasts[at]} ns, expected {expected}"
 
 
 def sender_problems(pairs: Pairs, air: Air) -> Iterator[str]:
@@ -155,7 +155,7 @@ def sender_problems(pairs: Pairs, air: Air) -> Iterator[str]:
     overlaps = (sender[after] == sender[before]) & (start[after] < end[before] + gap_ns)
     if (at := first(overlaps)) is not None:
         row, other = int(pairs.first[after[at]]), int(pairs.first[before[at]])
-        yield f"{pairs.words(row)}: its sender sends another frame then, or just before ({pairs.words(other)})"
+        yield f"{pairs.words(row)}: its sender sends another frame at that time or just before ({pairs.words(other)})"
 
 
 def _address_problems(pairs: Pairs, nodes: Nodes) -> Iterator[str]:
@@ -166,9 +166,9 @@ def _address_problems(pairs: Pairs, nodes: Nodes) -> Iterator[str]:
     odd = from_host & is_data & (addressed > 1)[pairs.frame] & (addressed < counts)[pairs.frame]
     odd |= pairs.is_ack & (addressed > 1)[pairs.frame]
     if (row := first(odd)) is not None:
-        yield f"{pairs.words(row)}: the frame addresses some of its receivers, expected one or all of them"
+        yield f"{pairs.words(row)}: the frame addresses several of its receivers but not all, expected one or all"
     one_of_hosts = from_host & (addressed == 1)[pairs.frame] & (counts > 1)[pairs.frame]
     astray = pairs.addressed & is_data & (pairs.receiver >= nodes.stations) & one_of_hosts
     astray |= pairs.addressed & is_data & ~from_host & (pairs.receiver < nodes.stations)
     if (row := first(astray)) is not None:
-        yield f"{pairs.words(row)}: hosts address stations and stations address hosts"
+        yield f"{pairs.words(row)}: hosts address only stations, and stations only hosts"

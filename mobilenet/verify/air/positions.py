@@ -34,7 +34,7 @@ MIDDLE = 1 << 43  # positions may be negative
 
 
 class _Deliveries(NamedTuple):
-    """Those in sessions that are looked at."""
+    """The deliveries in the sessions that are checked."""
 
     rows: np.ndarray  # of events
     host: np.ndarray
@@ -50,7 +50,7 @@ def positions_problem(
     lanes = {(host, number): nodes.stations + lane for lane, (host, number) in enumerate(sessions)}
     rows, keys, odd = _keys(hops, lanes)
     if odd is not None:
-        return f"{hops.words(odd)}: {RECOVERY} has {hops.said(odd)}, which is impossible"
+        return f"{hops.words(odd)}: {RECOVERY} has {hops.detail_of(odd)}, which is impossible"
     problem = _growth_problem(samples, hops, nodes, delay_ns)
     deliveries = _deliveries(events, nodes, sessions, lanes)
     if problem is not None or not len(deliveries.rows):
@@ -67,7 +67,7 @@ def _keys(hops: Hops, lanes: dict[tuple[int, int], int]) -> tuple[np.ndarray, np
     about = zip(hops.receiver[recovery].tolist(), hops.table.picked("session", recovery), strict=True)
     lane += [lanes.get(each, -1) for each in about]
     rows = np.concatenate((stream, recovery))
-    numbers = [whole(hops.said(row), "number") for row in rows.tolist()]
+    numbers = [whole(hops.detail_of(row), "number") for row in rows.tolist()]
     if None in numbers:
         return rows, rows, int(rows[numbers.index(None)])
     of_lane = np.array(lane, np.int64)
@@ -154,7 +154,7 @@ def _moments_problem(
         row = int(deliveries.rows[late])
         return (
             f"{_event(events, row)}: {events['node'][row]} delivers {events['message'][row]}, which it has had since"
-            f" {had_ns[late] / SECOND:.6f} s, and nothing earlier is missing since {before_ns[late] / SECOND:.6f} s"
+            f" {had_ns[late] / SECOND:.6f} s; all earlier ones had been delivered by {before_ns[late] / SECOND:.6f} s"
         )
     waits = at_ns > had_ns + delay_ns
     held = deliveries.host[waits], had_ns[waits] + delay_ns, at_ns[waits]
@@ -175,7 +175,7 @@ def held_problems(
         if (at := first(holds < waiting)) is not None:
             yield (
                 f"samples: the rbuffer of {name} holds {holds[at]:g} messages at {begins[at] / SECOND:.6f} s, but"
-                f" {waiting[at]} have arrived there and are still to wait"
+                f" {waiting[at]} that have arrived must still be waiting there"
             )
 
 

@@ -127,7 +127,7 @@ def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Exp
     for node in outages.nodes:
         sent = np.flatnonzero(pairs.sender == node)
         if (at := first(outages.covers(node, pairs.start_ns[sent]))) is not None:
-            yield f"{pairs.words(int(sent[at]))}: {nodes.name(node)} is down at that time, and sends nothing"
+            yield f"{pairs.words(int(sent[at]))}: {nodes.name(node)} is down at that time and cannot send"
         rows = np.flatnonzero(pairs.receiver == node)
         start_ns, end_ns, outcome = pairs.start_ns[rows], pairs.end_ns[rows], pairs.outcome[rows]
         deaf = outages.covers(node, start_ns) & (outcome != RECEIVER_DOWN)

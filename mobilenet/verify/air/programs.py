@@ -49,7 +49,7 @@ def programs_problem(
         medium = "wire" if hops.is_wired[row] else "receive"
         times, told = heard.setdefault((int(hops.receiver[row]), medium), ([], []))
         times.append(int(hops.receive_ns[row]))
-        told.append((int(hops.sender[row]), _words(hops.said(row).get("says")), row))
+        told.append((int(hops.sender[row]), _words(hops.detail_of(row).get("says")), row))
     used: dict[tuple[int, str], set[int]] = {key: set() for key in heard}  # which of them a line has
     said: Said = {}
     wired: dict[str, set[int | None]] = {}  # words -> to which stations they were ever sent
@@ -80,11 +80,11 @@ def programs_problem(
         else:
             return (
                 f"lines: row {row}: {name} is notified by {action} at {at_ns / SECOND:.6f} s of a message from"
-                f" {what.get('from')}, but no such message arrives there then"
+                f" {what.get('from')}, but no such message arrives there at that time"
             )
     checked = np.arange(len(hops.sender)) if is_tree else np.flatnonzero(~hops.is_wired)
     problem = _unnotified_problem(hops, nodes, heard, used, lives, wired, delay_ns)
-    return problem or _said_problem(hops, said, checked.tolist()) or _addressed_problem(hops, said, pairs)
+    return problem or _source_problem(hops, said, checked.tolist()) or _addressed_problem(hops, said, pairs)
 
 
 def _unnotified_problem(
@@ -118,7 +118,7 @@ def _addressed_problem(hops: Hops, said: Said, pairs: Pairs | None) -> str | Non
     used: Counter[tuple[int, str, int | None]] = Counter()
     fates = hops.table["fate"]
     for (at_ns, node), rows in sorted(frames.items()):
-        row, words = rows[0], _words(hops.said(rows[0]).get("says"))
+        row, words = rows[0], _words(hops.detail_of(rows[0]).get("says"))
         one = int(hops.receiver[row])
         is_for_one = fates[row] == OUT_OF_RANGE or receivers.get((at_ns, node), 1) > len(rows) == 1
         goals = [None] if len(rows) > 1 else [one] if is_for_one else [one, None]
@@ -127,23 +127,23 @@ def _addressed_problem(hops: Hops, said: Said, pairs: Pairs | None) -> str | Non
             used[node, words, goals[0]] += 1
         if not any(bisect_right(times.get(to, ()), at_ns) >= max(1, used[node, words, to]) for to in goals):
             whom = "all nodes" if goals == [None] else "that one node"
-            return f"{hops.words(row)}: its sender has not sent that to {whom} by then"
+            return f"{hops.words(row)}: its sender had not sent it to {whom} by then"
     return None
 
 
-def _said_problem(hops: Hops, said: Said, rows: list[int]) -> str | None:
+def _source_problem(hops: Hops, said: Said, rows: list[int]) -> str | None:
     kinds, senders, times = hops.table["kind"], hops.sender.tolist(), hops.send_ns.tolist()
     since = {key: min(each[0] for each in goals.values()) for key, goals in said.items()}
     for row in rows:
         kind = kinds[row]
-        value = hops.said(row).get("says")
+        value = hops.detail_of(row).get("says")
         name: Any = value[0] if isinstance(value, list) and value else None
         if isinstance(value, dict):
             name = value.get("type", value.get("kind"))
         if kind not in (name, "Says"):
-            return f"{hops.words(row)}: the kind is {kind}, but its words make it {name}"
+            return f"{hops.words(row)}: the kind is {kind}, but its content is of kind {name}"
         if not hops.is_wired[row] and since.get((senders[row], _words(value)), NEVER) > times[row]:
-            return f"{hops.words(row)}: its sender had not sent that by then"
+            return f"{hops.words(row)}: its sender had not sent it by then"
     return None
 
 

@@ -44,9 +44,9 @@ def _presence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts) -> 
     for node in (pairs.sender, pairs.receiver):
         if (row := first(pairs.start_ns < whereabouts.appears_ns[node])) is not None:
             since_s = whereabouts.appears_ns[node[row]] / SECOND
-            yield f"{pairs.words(row)}: {nodes.name(int(node[row]))} appears only at {since_s:.6f} s"
+            yield f"{pairs.words(row)}: {nodes.name(int(node[row]))} does not exist before {since_s:.6f} s"
         if (row := first(whereabouts.is_gone(node, pairs.start_ns))) is not None:
-            yield f"{pairs.words(row)}: {nodes.name(int(node[row]))} no longer has a position"
+            yield f"{pairs.words(row)}: {nodes.name(int(node[row]))} no longer exists at that time"
 
 
 def _distance_problems(pairs: Pairs, nodes: Nodes, air: Air, least_m: np.ndarray) -> Iterator[str]:
@@ -56,8 +56,8 @@ def _distance_problems(pairs: Pairs, nodes: Nodes, air: Air, least_m: np.ndarray
         far_m[(from_station == a) & (to_station == b)] = reach.far_m
     if (row := first(least_m > far_m + ROUNDING_M)) is not None:
         yield (
-            f"{pairs.words(row)}: they are at least {least_m[row]:.1f} m apart, but frames reach {far_m[row]:.1f} m"
-            " at most"
+            f"{pairs.words(row)}: they are at least {least_m[row]:.1f} m apart, but frames reach at most"
+            f" {far_m[row]:.1f} m"
         )
 
 
@@ -80,7 +80,7 @@ def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air:
                 head = int(pairs.first[frames[at]])
                 receivers = pairs.receiver[pairs.frame == frames[at]]
                 missing = nodes.name(int(np.setdiff1d(np.flatnonzero(must[sender[at]]), receivers)[0]))
-                yield f"{pairs.words(head)}: this frame has no row at {missing}, which is certainly within reach"
+                yield f"{pairs.words(head)}: this frame has no row for {missing}, which is certainly within reach"
 
 
 def near_m(senders: np.ndarray, nodes: Nodes, air: Air) -> np.ndarray:

@@ -105,4 +105,4 @@ def latest(keys: np.ndarray, times_ns: np.ndarray, wanted: np.ndarray, until_ns:
 
 def _late(hops: Hops, nodes: Nodes, row: int, cause: str) -> str:
     kind, station, at_s = hops.table["kind"][row], nodes.name(int(hops.sender[row])), hops.send_ns[row] / SECOND
-    return f"{hops.words(row)}: {kind} leaves at {at_s:.9f} s, but {station} receives no {cause} then"
+    return f"{hops.words(row)}: {station} sends {kind} at {at_s:.9f} s, but receives no {cause} at that time"

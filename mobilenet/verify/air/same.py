@@ -16,7 +16,7 @@ import numpy as np
 from mobilenet.expected.expectations import Air
 from mobilenet.verify.air.messages import NO_NS, OUT_OF_RANGE, Hops
 from mobilenet.verify.air.nodes import Nodes, first
-from mobilenet.verify.air.outcomes import numbered
+from mobilenet.verify.air.outcomes import outcome_numbers
 from mobilenet.verify.air.pairs import Pairs
 
 
@@ -34,14 +34,14 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
     inside = np.minimum(found, max(len(data) - 1, 0))
     has_row = (found < len(data)) & (frame_keys[order][inside] == message_keys) if len(data) else found < 0
     if (at := first(~has_row)) is not None:
-        return f"{hops.words(int(rows[at]))}: frames lacks such a row"
+        return f"{hops.words(int(rows[at]))}: frames has no such row"
     pair = data[order][inside] if len(data) else inside
     if (at := first(np.bincount(inside, minlength=len(data))[: len(data)] > 1)) is not None:
-        return f"{pairs.words(int(data[order][at]))}: messages has two rows of this frame and receiver"
+        return f"{pairs.words(int(data[order][at]))}: messages has two rows for this frame and receiver"
     missing = pairs.addressed[data].copy()
     missing[order[inside]] = False
     if (at := first(missing)) is not None:
-        return f"{pairs.words(int(data[at]))}: messages lacks such a row"
+        return f"{pairs.words(int(data[at]))}: messages has no such row"
     if (at := first((hops.sender[rows] >= nodes.stations) & ~pairs.addressed[pair])) is not None:
         return f"{hops.words(int(rows[at]))}: row {int(pair[at])} of frames is not addressed to that node"
     return _difference(pairs, hops, rows, pair, air)
@@ -49,7 +49,7 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
 
 def _difference(pairs: Pairs, hops: Hops, rows: np.ndarray, pair: np.ndarray, air: Air) -> str | None:
     """The first row of messages that differs from its row of frames."""
-    outcome, kinds = numbered(hops.table.coded("fate"))[rows], hops.table.coded("kind")
+    outcome, kinds = outcome_numbers(hops.table.coded("fate"))[rows], hops.table.coded("kind")
     of_frames = pairs.table.coded("kind")
     kind = kinds.mapped([of_frames.code(name) for name in kinds.words], -1)[rows]
     around = pairs.size_bytes[pair] - hops.size_bytes[rows]

@@ -32,7 +32,7 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
     """The first node whose samples are others; `unsure`: nodes of which not all segments have rows; None: all are."""
     rows = hops.table.coded("kind").rows("TcpData")
     codes = hops.table.coded("detail").codes
-    sizes = {code: len(hops.said_by(code)["messages"]) for code in np.unique(codes[rows]).tolist()}
+    sizes = {code: len(hops.detail_by_code(code)["messages"]) for code in np.unique(codes[rows]).tolist()}
     if any(size >= MOST_LISTED for size in sizes.values()):
         return None  # the record cuts long lists off
     chosen = samples.coded("quantity").rows(QUANTITY)
@@ -51,7 +51,7 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
         if missing:
             (at_ns, size), _ = min(missing.items())
             return (
-                f"samples: {nodes.name(node)} sends a segment over a wire at {at_ns / 1e9:.6f} s in which {size}"
+                f"samples: at {at_ns / 1e9:.6f} s {nodes.name(node)} sends a segment over a wire in which {size}"
                 f" messages end, but no sample of {QUANTITY} counts them"
             )
         left = []
@@ -65,26 +65,26 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
         runs = [(sizes.get(key[1], 0), 1, len(list(group))) for key, group in groupby(told)]
         is_whole = unsure is not None and node not in unsure
         if (wrong := _first_wrong([run for run in runs if run[0]], left, is_whole, not len(wired))) is not None:
-            return f"samples: {nodes.name(node)} has segments over the radio in which messages end, but {wrong}"
+            return f"samples: {nodes.name(node)} sends segments over the radio in which messages end, but {wrong}"
     return None
 
 
 def _first_wrong(runs: list[Run], sampled: list[int], is_whole: bool, in_order: bool) -> str | None:
-    due, found = ([*_joined(runs)], [*_joined((size, 1, 1) for size in sampled)])
+    due, found = ([*_merge_runs(runs)], [*_merge_runs((size, 1, 1) for size in sampled)])
     if not in_order or not is_whole:
-        due, found = ([*_joined(sorted(each))] for each in (due, found))
+        due, found = ([*_merge_runs(sorted(each))] for each in (due, found))
     if not is_whole:
         counts = {size: count for size, count, _ in found}
         short = next((one for one in due if counts.get(one[0], 0) < one[1]), None)
-        return short and f"{QUANTITY} is {short[0]} for {counts.get(short[0], 0)}, expected {short[1]} or more"
+        return short and f"{QUANTITY} is {short[0]} in {counts.get(short[0], 0)} samples, expected at least {short[1]}"
     for (size, least, most), (value, count, _) in zip_longest(due, found, fillvalue=(0, 0, 0)):
         if value != size or not least <= count <= most:
-            return f"{QUANTITY} is {value} for {count} of them, expected {size} for {least} to {most}"
+            return f"{QUANTITY} is {value} in {count} samples, expected {size} in {least} to {most}"
     return None
 
 
-def _joined(runs: Iterable[Run]) -> Iterator[Run]:
-    """Those of one number that follow each other as one."""
+def _merge_runs(runs: Iterable[Run]) -> Iterator[Run]:
+    """Merge runs of the same number that follow each other."""
     for size, group in groupby(runs, lambda run: run[0]):
         each = list(group)
         yield size, sum(run[1] for run in each), sum(run[2] for run in each)

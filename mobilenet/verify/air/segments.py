@@ -38,12 +38,14 @@ NEVER = 1 << 62
 APPLICATION = "App"  # what a segment calls a message of TCP-flooding that carries an application message
 
 
-def segments_told_problem(hops: Hops, nodes: Nodes, expected: Expected, queue_drops: int) -> str | None:
+def tcp_segments_problem(hops: Hops, nodes: Nodes, expected: Expected, queue_drops: int) -> str | None:
     """The first segment that cannot be; `queue_drops`: of all radios."""
     if expected.air is None or expected.air.segmenting is None:
         return None
     rows = hops.table.coded("kind").rows(*KINDS)
-    told = {code: told_of(hops.said_by(code)) for code in np.unique(hops.table.coded("detail").codes[rows]).tolist()}
+    told = {
+        code: told_of(hops.detail_by_code(code)) for code in np.unique(hops.table.coded("detail").codes[rows]).tolist()
+    }
     codes = hops.table.coded("detail").codes[rows]
     if odd := [code for code, each in told.items() if each is None]:
         row = int(rows[np.isin(codes, odd)][0])
@@ -112,7 +114,7 @@ class _Segments:
         right &= self.payload <= self.length
         if (at := first(~right)) is not None:
             detail = self._hops.table["detail"][self._rows[at]]
-            yield self._say(at, f"{self._hops.table['kind'][self._rows[at]]} with {detail}, which it never has")
+            yield self._say(at, f"{self._hops.table['kind'][self._rows[at]]} with {detail}, which is impossible")
         sizes = tcp.HEADER_BYTES + self.length + np.where(syn, tcp.MSS_OPTION_BYTES, 0)
         if (at := first(sizes != self._hops.size_bytes[self._rows])) is not None:
             yield self._say(at, f"its bytes and headers add up to {sizes[at]}, but its size is different")
@@ -123,17 +125,17 @@ class _Segments:
         np.minimum.at(told_ns, self._own[self._received], self._receive_ns[self._received])
         known_ns = np.minimum(told_ns[self._other], told_ns[self._asked])
         if (at := first((self.target > 0) & (known_ns > self._send_ns))) is not None:
-            yield self._say(at, f"it is for port {self.target[at]}, but nothing from there has arrived before")
+            yield self._say(at, f"it is for port {self.target[at]}, from which nothing had arrived")
         late = self._is["TcpSyn"] & (self.source > self._send_ns + len(self._rows))
         if (at := first(late)) is not None:
-            yield self._say(at, f"port {self.source[at]} is from later than the message")
+            yield self._say(at, f"port {self.source[at]} did not exist until after the message")
         stands = np.flatnonzero(~self._is["TcpReset"] & (self.target > 0))
         ours = np.column_stack([self._wired, self._sender, self.source])[stands]
         _, port = np.unique(ours, axis=0, return_inverse=True)
         head = np.full(len(stands), len(stands))
         np.minimum.at(head, port.reshape(-1), np.arange(len(stands)))
         if (at := first(self._own[stands] != self._own[stands[head[port.reshape(-1)]]])) is not None:
-            yield self._say(int(stands[at]), f"port {self.source[stands[at]]} also has another end")
+            yield self._say(int(stands[at]), f"port {self.source[stands[at]]} has two different peers")
 
     def content_problems(self) -> Iterator[str]:
         """What is sent again is the same."""
@@ -141,12 +143,12 @@ class _Segments:
         spans = np.column_stack([self._own, self.seq, self.length])[data]
         _, begins, which = np.unique(spans, axis=0, return_index=True, return_inverse=True)
         if (at := first(self.payload[data] != self.payload[data[begins[which.reshape(-1)]]])) is not None:
-            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, but other rows have others")
+            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, but other rows differ")
         names: dict[tuple[int, int], str] = {}
         for at in data.tolist():
             for end, name in self._ends[at]:
                 if names.setdefault((int(self._own[at]), end), name) != name:
-                    yield self._say(at, f"{name} ends before byte {end}, but other rows have another message there")
+                    yield self._say(at, f"{name} ends before byte {end}, but other rows name another message there")
         if not names:
             return
         ends = np.sort(np.array([stream * MOST + end for stream, end in names], np.int64))
@@ -157,7 +159,7 @@ class _Segments:
         wrong = (until - after != listed) & ((listed < MOST_LISTED) | (until - after < listed))
         if (at := first(wrong)) is not None:
             yield self._say(
-                int(data[at]), f"{listed[at]} messages end in it, but according to other rows {(until - after)[at]}"
+                int(data[at]), f"{listed[at]} messages end in it, but {(until - after)[at]} according to other rows"
             )
         yield from self._application_problems(data, names, ends)
 
@@ -182,7 +184,7 @@ class _Segments:
             owner, end = order[int(carriers[odd])]
             at = next(at for at in data.tolist() if self._own[at] == owner and (end, APPLICATION) in self._ends[at])
             found = lengths[carriers[odd]]
-            yield self._say(at, f"{APPLICATION} up to byte {end} has {found} bytes, but others have {length}")
+            yield self._say(at, f"{APPLICATION} that ends at byte {end} has {found} bytes, but others have {length}")
         rows = data[known[data]]
         keys = self._own[rows] * MOST
         since = np.searchsorted(ends, keys + self.seq[rows], "right")  # the message of its first byte
@@ -197,7 +199,7 @@ class _Segments:
         )
         due = (until - since) * self._payload_bytes + after - before
         if (at := first(alone & (self.payload[rows] != due))) is not None:
-            what = f"{self.payload[rows[at]]} bytes of payload, but its part of application messages has {due[at]}"
+            what = f"{self.payload[rows[at]]} bytes of payload, but the application messages in it have {due[at]}"
             yield self._say(int(rows[at]), what)
 
     def order_problems(self) -> Iterator[str]:
@@ -217,7 +219,7 @@ class _Segments:
         fresh = data & (self.seq == highest) & whole
         for wrong, what in (
             (plain & (self.ack > got), "it acknowledges bytes that have not arrived"),
-            (data & (self.seq > highest) & whole, "it leaves out bytes that were never sent"),
+            (data & (self.seq > highest) & whole, "it skips bytes that were never sent"),
             (
                 pure & (whole & (self.seq != highest) | ~self._wired & (self.seq < highest)),
                 "its sequence number does not follow the last byte that was sent",
@@ -227,9 +229,9 @@ class _Segments:
                 fresh & short & self._nagle & (self.seq > acknowledged),
                 "it is not full, although some bytes are not acknowledged yet",
             ),
-            (data & wired & (self.seq < surely), "it is acknowledged already"),
+            (data & wired & (self.seq < surely), "it was already acknowledged"),
             (plain & wired & (self.ack < at_least), "it acknowledges less than has arrived"),
-            (plain & (self.ack < told) & (whole | ~self._wired), "one before it acknowledges more"),
+            (plain & (self.ack < told) & (whole | ~self._wired), "an earlier one acknowledges more"),
         ):
             if (at := first(wrong)) is not None:
                 numbers = f"{self.seq[at]} to {self.end[at]}, acknowledging {self.ack[at]}"

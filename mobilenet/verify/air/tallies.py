@@ -62,7 +62,7 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
         for outcome, name in enumerate(OUTCOMES):
             count = told["received"] if name == "received" else told["lost"].get(name, 0)
             if rows[outcome] != count:
-                yield f"frames: {rows[outcome]} rows of {label} with the fate {name}, but counters.json counts {count}"
+                yield f"frames: {rows[outcome]} {label} with the fate {name}, but counters.json counts {count}"
     table, heads = pairs.table, pairs.first
     words = table.coded("kind").words
     codes = table.coded("kind").codes[heads]
@@ -76,11 +76,11 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
         size = int(pairs.size_bytes[heads][(codes == code) & (station == is_station)].sum())
         if count > told["count"] or size > told["bytes"]:
             yield (
-                f"frames: {count} {words[code]} frames of a {side} with {size} bytes in total, but counters.json counts"
+                f"frames: {count} {words[code]} frames from {side}s with {size} bytes in total, but counters.json has"
                 f" {told['count']} with {told['bytes']} bytes"
             )
     if (acks := int(pairs.is_ack[heads].sum())) > radio["mac_acks"]:
-        yield f"frames: {acks} acknowledgements by MACs, but counters.json counts {radio['mac_acks']}"
+        yield f"frames: {acks} MAC acknowledgements, but counters.json counts {radio['mac_acks']}"
 
 
 def _problems_in_time(pairs: Pairs, totals: Totals) -> Iterator[str]:
@@ -95,8 +95,8 @@ def _problems_in_time(pairs: Pairs, totals: Totals) -> Iterator[str]:
     if (wrong := values < fewest).any():
         at = int(wrong.argmax())
         yield (
-            f"frames: {fewest[at]} frames with rows have ended by {at_ns[at] / SECOND:g} s, the sample of radio_frames"
-            f" counts {values[at]:g}"
+            f"frames: {fewest[at]} frames with rows have ended by {at_ns[at] / SECOND:g} s, but the sample of"
+            f" radio_frames counts {values[at]:g}"
         )
 
 
@@ -107,7 +107,7 @@ def _falls_out(ends: np.ndarray, quantity: str, totals: Totals, delay_ns: int) -
     if (wrong := (values < fewest) | (values > most)).any():
         at = int(wrong.argmax())
         yield (
-            f"frames: {most[at]} rows of {quantity} have ended by {at_ns[at] / SECOND:g} s, the sample counts"
+            f"frames: {most[at]} rows of {quantity} have ended by {at_ns[at] / SECOND:g} s, but the sample counts"
             f" {values[at]:g}"
         )
 

@@ -24,7 +24,7 @@ from mobilenet.expected.expectations import Air, Expected
 from mobilenet.verify.air.messages import FOR_ALL, OUT_OF_RANGE, Hops
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outages import Outages
-from mobilenet.verify.air.outcomes import OUTCOMES, numbered
+from mobilenet.verify.air.outcomes import OUTCOMES, outcome_numbers
 from mobilenet.verify.air.pairs import Pairs, sender_problems
 from mobilenet.verify.air.possible_outcomes import outcomes_problem
 from mobilenet.verify.air.range import near_m, range_problem
@@ -33,7 +33,7 @@ from mobilenet.verify.air.whereabouts import Whereabouts
 
 def unframed_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) -> str | None:
     """The first outcome that rows and counters do not agree about."""
-    outcomes, radio = numbered(hops.table.coded("fate")), counters["radio"]
+    outcomes, radio = outcome_numbers(hops.table.coded("fate")), counters["radio"]
     rows = ~hops.is_wired & (outcomes >= 0)
     of_all = np.bincount(outcomes[rows], minlength=len(OUTCOMES)).tolist()
     of_hosts = np.bincount(outcomes[rows & (hops.sender >= nodes.stations)], minlength=len(OUTCOMES)).tolist()
@@ -52,7 +52,7 @@ def unframed_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) 
                 f"messages: {of_all[outcome]} with the fate {name}, but counters.json counts {counted} addressed pairs"
             )
     if (count := sum(of_all)) + radio["mac_acks"] < (counted := radio["addressed"]["pairs_in_range"]):
-        return f"messages: {count} over the radio within reach, but counters.json counts {counted} addressed pairs"
+        return f"messages: {count} over the radio and within reach, but counters.json counts {counted} addressed pairs"
     return None
 
 
@@ -106,7 +106,7 @@ def _pairs(hops: Hops, rows: np.ndarray, air: Air, is_known: bool) -> Pairs:
         hops.size_bytes[rows],
         np.zeros(len(rows), bool),
         np.ones(len(rows), bool),
-        numbered(hops.table.coded("fate"))[rows],
+        outcome_numbers(hops.table.coded("fate"))[rows],
         np.cumsum(begins) - 1,
         np.flatnonzero(begins),
         air.delay_ns + late_ns,
@@ -145,7 +145,7 @@ def _astray_problems(
             is_there[own] &= ~outages.touches(node, at_ns[own], at_ns[own])
         elif (at := first(outages.covers(node, at_ns[own]))) is not None:
             row = int(rows[own[at]])
-            yield f"{hops.words(row)}: {nodes.name(node)} is down at that time, and sends nothing"
+            yield f"{hops.words(row)}: {nodes.name(node)} is down at that time and cannot send"
     _, most_m = whereabouts.bounds_m(*ends, at_ns)
     near = near_m(np.arange(nodes.count), nodes, expected.air)[ends]
     if (at := first(is_there & (most_m <= near))) is not None:

@@ -30,4 +30,4 @@ def repeated_problem(samples: Table, buffers: Iterable[str], end_ns: int, first:
         return None
     row = int(wrong.min())
     what, who = samples["quantity"][row], samples["node"][row]
-    return f"samples: row {row} repeats that {what} of {who} is {samples['value'][row]:g}, but it has not changed"
+    return f"samples: row {row} repeats that {what} of {who} is {samples['value'][row]:g}, although it has not changed"

@@ -32,10 +32,10 @@ def samples_problem(
 ) -> str | None:
     """The first thing that cannot be."""
     end_ns = round(manifest["simulated_s"] * 1e9)
-    problem, last = last_of(samples, end_ns, examined)
+    problem, last = last_of(samples, end_ns, examine_samples)
     if problem is not None:
         return problem
-    for node, quantity in _expected(events, positions, manifest, last):
+    for node, quantity in _required_samples(events, positions, manifest, last):
         if last.get((node, quantity)) != end_ns:
             return f"samples: no sample of {quantity} at {node} at the end of the run"
     return None
@@ -43,7 +43,7 @@ def samples_problem(
 
 def samples_so_far_problem(samples: Columns, end_ns: int) -> str | None:
     """The first thing that cannot be in a run that ended early: the samples at its end need not be there."""
-    return last_of(samples, end_ns, examined)[0]
+    return last_of(samples, end_ns, examine_samples)[0]
 
 
 def last_of(samples: Columns, end_ns: int, examine: Examination) -> tuple[str | None, dict[Quantity, int]]:
@@ -54,7 +54,7 @@ def last_of(samples: Columns, end_ns: int, examine: Examination) -> tuple[str | 
     return examine(samples, end_ns) if last is None else (None, last)
 
 
-def examined(samples: Columns, end_ns: int) -> tuple[str | None, dict[Quantity, int]]:
+def examine_samples(samples: Columns, end_ns: int) -> tuple[str | None, dict[Quantity, int]]:
     """Row by row: the first one that cannot be; and until there, when each quantity was last sampled."""
     last: dict[Quantity, int] = {}
     columns = (samples[name] for name in ("time_ns", "node", "quantity", "value"))
@@ -68,7 +68,7 @@ def examined(samples: Columns, end_ns: int) -> tuple[str | None, dict[Quantity, 
     return None, last
 
 
-def _expected(
+def _required_samples(
     events: Columns, positions: Columns, manifest: dict[str, Any], last: dict[Quantity, int]
 ) -> list[Quantity]:
     """What has to be sampled at the end."""

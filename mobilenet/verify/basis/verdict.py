@@ -49,4 +49,4 @@ def early_verdicts(
     verdicts |= {check: Verdict("violated", what) for check, what in violations.items() if check in verdicts}
     if "record" in violations:
         return verdicts
-    return verdicts | {"record": Verdict("unknown", f"the run ended early, at {at_s} s, by an error: {error}")}
+    return verdicts | {"record": Verdict("unknown", f"the run ended early, at {at_s} s, because of an error: {error}")}

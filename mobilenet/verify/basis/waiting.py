@@ -18,7 +18,7 @@ from mobilenet.verify.basis.sessions import unfinished_handoffs
 MOST_NAMED = 3
 
 
-def held(sizes: dict[tuple[str, str], float]) -> list[str]:
+def nonempty_buffers(sizes: dict[tuple[str, str], float]) -> list[str]:
     """Buffers that are not empty; `sizes` at the end, by node and buffer."""
     return [
         f"{node} still holds {counted(int(size), 'message')} in its {quantity}"
@@ -30,19 +30,19 @@ def held(sizes: dict[tuple[str, str], float]) -> list[str]:
 def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapping[str, Any]) -> str:
     """In one line."""
     hosts = manifest["hosts"]
-    found = [*held(sizes), *(f"{host} is in a handoff" for host in unfinished_handoffs(events))]
+    found = [*nonempty_buffers(sizes), *(f"{host} is in a handoff" for host in unfinished_handoffs(events))]
     joined = {node for node, event in zip(events["node"], events["event"], strict=True) if event == "join"}
     found += [f"h{host} never became a member" for host in range(hosts or 0) if f"h{host}" not in joined]
-    return named(found or told(manifest))
+    return first_few(found or reported_unrest(manifest))
 
 
-def told(manifest: Mapping[str, Any]) -> list[str]:
+def reported_unrest(manifest: Mapping[str, Any]) -> list[str]:
     """The run's own account of what was not at rest. Nothing is judged by it."""
     found = manifest.get("not_at_rest")
     return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
 
 
-def named(found: Sequence[str]) -> str:
+def first_few(found: Sequence[str]) -> str:
     """The first of them in one line, and how many more there are."""
     if not found:
         return "something was in progress that the record does not show"

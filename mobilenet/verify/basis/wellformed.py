@@ -113,7 +113,7 @@ def _end_problem(manifest: dict[str, Any]) -> str | None:
         return f"manifest: {simulated_s} s simulated, less than the {duration_s} s asked for"
     if not manifest["quiescent"] and simulated_s < duration_s + drain_s - MARGIN_S:
         return (
-            f"manifest: not quiescent, yet it ended after {simulated_s} s, before its {duration_s} + {drain_s} s were"
+            f"manifest: not quiescent, but it ended after {simulated_s} s, before its {duration_s} + {drain_s} s were"
             " over"
         )
     return None
@@ -122,7 +122,7 @@ def _end_problem(manifest: dict[str, Any]) -> str | None:
 def events_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
     table = Table.of(events)
     if not are_well_formed(table, (manifest["simulated_s"] + MARGIN_S) * 1e9, RULES):
-        problem = examined(table, manifest)
+        problem = examine_events(table, manifest)
         if problem is not None:
             return problem
     problem = _fields_problem(table)
@@ -146,7 +146,7 @@ def _fields_problem(events: Table) -> str | None:
     return None
 
 
-def examined(events: Columns, manifest: dict[str, Any]) -> str | None:
+def examine_events(events: Columns, manifest: dict[str, Any]) -> str | None:
     """Event by event: the first one that cannot be."""
     times = events["time_ns"]
     if any(time is None for time in times):
@@ -167,7 +167,7 @@ def examined(events: Columns, manifest: dict[str, Any]) -> str | None:
         if node is None or not NODE.fullmatch(node) or node[0] not in EVENTS[event]:
             return f"events: event {row} has node {node!r} and event {event!r}"
         if message is not None and not MESSAGE.fullmatch(message):
-            return f"events: event {row} has message {message!r}, expected something like 'h12:5'"
+            return f"events: event {row} has message {message!r}, expected a name such as 'h12:5'"
         if message is None and event in WITH_MESSAGE:
             return f"events: event {row} ({event}) names no message"
         if station is not None and not STATION.fullmatch(station):
@@ -189,7 +189,7 @@ def rows_problem(
 ) -> str | None:
     counted = counters.get("rows")
     if not isinstance(counted, dict) or not isinstance(counted.get("events"), dict):
-        return f"counters.json: rows is {counted!r}, expected how many rows each table has"
+        return f"counters.json: rows is {counted!r}, expected the number of rows of each table"
     found = Counter(events["event"])
     for event in sorted({*found, *counted["events"]}):
         if found[event] != counted["events"].get(event, 0):

@@ -73,7 +73,7 @@ class _Host:
 
     def next_asked(self, kind: str) -> str:
         later = [at_ns for at_ns, wish in self._asked[self._next :] if wish == kind]
-        return f"it is asked to first at {later[0] / 1e9:.6f} s" if later else "it is not asked to any more"
+        return f"it is first asked to at {later[0] / 1e9:.6f} s" if later else "it is not asked to again"
 
 
 def asked_problem(events: Columns, expected: Expected | None, at_rest: bool = False) -> str | None:
@@ -125,11 +125,11 @@ def _left_undone(node: str, host: _Host, end_ns: int) -> str | None:
 def _joins_or_leaves(host: _Host, event: str, now_ns: int) -> str | None:
     if event == "join":
         if not host.may_join:
-            return f"joins unasked; {host.next_asked('join')}"
+            return f"joins without being asked; {host.next_asked('join')}"
         host.is_member, host.may_join, host.may_leave = True, False, host.wish == "leave"
     elif event == "leave":
         if not host.may_leave:
-            return f"leaves unasked; {host.next_asked('leave')}"
+            return f"leaves without being asked; {host.next_asked('leave')}"
         host.is_member, host.may_leave, host.may_join = False, False, host.wish == "join"
     return None
 
@@ -137,7 +137,7 @@ def _joins_or_leaves(host: _Host, event: str, now_ns: int) -> str | None:
 def _broadcasts(host: _Host, event: str, detail: str, now_ns: int) -> str | None:
     if event == "refused":
         if "member" in detail and host.is_member and not host.may_leave and not host.is_forgotten:
-            return "refuses a broadcast as no member, although it is one and was not asked to leave"
+            return "refuses a broadcast as a non-member, although it is a member and was not asked to leave"
     elif event == "broadcast":
         is_told = host.may_leave and host.wish == "leave" and now_ns > host.told_by_ns
         if is_told and host.is_member and host.is_up and not host.is_forgotten:

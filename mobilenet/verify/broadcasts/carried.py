@@ -22,7 +22,7 @@ from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Table
 from mobilenet.verify.basis.evidence import Evidence
 
-PAST_THE_NETWORK: Final = "so its program has guessed it, or received it past this network"
+PAST_THE_NETWORK: Final = "so its program guessed it, or received it by another route than this network"
 DATAGRAMS, PROGRAM = "datagrams", "program"  # protocols
 MOVES = ("broadcast", "deliver", "datagram", "datagram_received")
 PEERS = {"h": "s", "s": "h", "p": "p"}  # whose frames a node receives
@@ -56,7 +56,7 @@ class Knowledge:
         return source == node or self._of.get(node, {}).get(source, 0) >= self._place.get(message, 0)
 
 
-def uncarried(run: Evidence) -> str | None:
+def uncarried_problem(run: Evidence) -> str | None:
     """Return a sentence on the first delivery that nothing can have carried. Only of programs: they may talk to each
     other in ways that the emulator does not see.
     """
@@ -121,8 +121,8 @@ def _by_counters(run: Evidence) -> str | None:
     at_ns, node, message = foreign[-1]
     return (
         f"{node} delivers {message} at {at_ns / SECOND:.6f} s, but {counted} {what} were received in the whole run, and"
-        f" the deliveries of others' messages take at least {least}: some program has guessed a message, or received"
-        " it past this network"
+        f" the deliveries of others' messages need at least {least}: a program guessed a message, or received it by"
+        " another route than this network"
     )
 
 
@@ -145,5 +145,5 @@ def _name(node: str, message: Any) -> str:
 def _sentence(at_ns: int, place: str, node: str, message: str, carrier: str) -> str:
     return (
         f"at {at_ns / SECOND:.6f} s ({place}): {node} delivers {message}, but no {carrier} sent since its broadcast"
-        f" had reached {node} by then, directly or through others, {PAST_THE_NETWORK}"
+        f" had reached {node} by then, directly or through other nodes, {PAST_THE_NETWORK}"
     )

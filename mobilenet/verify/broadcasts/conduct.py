@@ -57,7 +57,7 @@ def conduct_problem(events: Columns, conduct: Conduct | None) -> str | None:
             problem = f"is confirmed by {station} although it is out of coverage"
         if problem is not None:
             return f"{_when(events, row)}: {node} {problem}"
-        allowed[node] = _allowed(host, conduct, tells_cells)
+        allowed[node] = _allowed_stations(host, conduct, tells_cells)
     return None
 
 
@@ -72,32 +72,32 @@ def _note(host: _Host, event: str, station: str | None, session: int | None) -> 
             else f"joins in session {session}, after session {host.session}"
         )
         host.is_member, host.in_handoff, host.confirmed_with = True, False, station
-        return problem or _numbered(host, session, session)
+        return problem or _session_problem(host, session, session)
     elif event == "handoff_start":
         host.in_handoff, host.begun_with = True, station
         if (station is not None) != host.covered:
             return f"begins a handoff with {station} {'in' if host.covered else 'out of'} coverage"
-        return _numbered(host, session, host.session + 1)
+        return _session_problem(host, session, host.session + 1)
     elif event == "handoff_end":
         if station is None or station != host.begun_with:
-            return f"ends a handoff with {station} that it began with {host.begun_with}"
+            return f"ends with {station} a handoff that it began with {host.begun_with}"
         host.in_handoff, host.confirmed_with = False, station
     elif event == "leave":
         host.is_member, host.in_handoff = False, False
-        return _numbered(host, session, host.session + 1)
+        return _session_problem(host, session, host.session + 1)
     elif event == "crash":
         host.in_handoff, host.begun_with = True, None
     elif event == "gap":
-        return _numbered(host, session, host.session)
+        return _session_problem(host, session, host.session)
     return None
 
 
-def _numbered(host: _Host, session: int | None, expected: int | None) -> str | None:
+def _session_problem(host: _Host, session: int | None, expected: int | None) -> str | None:
     before, host.session = host.session, session or 0
-    return None if session == expected else f"has session {session}, expected {expected}; the one before is {before}"
+    return None if session == expected else f"has session {session}, expected {expected}; the previous one is {before}"
 
 
-def _allowed(host: _Host, conduct: Conduct, tells_cells: bool) -> Allowed:
+def _allowed_stations(host: _Host, conduct: Conduct, tells_cells: bool) -> Allowed:
     if not host.is_member:
         return NOWHERE if conduct.only_connected else (None,)
     if conduct.only_connected:

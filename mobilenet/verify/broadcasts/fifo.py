@@ -59,11 +59,11 @@ class FifoJudge:
         highest, ahead, due = self._highest[host], self._ahead[host], self._due[host]
         last = highest.get(sender, -1)
         if last > number:
-            return _overtaken(self._events, sent, host, sender, number, last, row)
+            return _overtaking_in_words(self._events, sent, host, sender, number, last, row)
         highest[sender] = number
         next_due = due.get(sender, 0)
         if self._to_all and number > next_due:
-            return _overtaken(self._events, sent, host, sender, next_due, number, row)
+            return _overtaking_in_words(self._events, sent, host, sender, next_due, number, row)
         ahead.add(message)
         while f"{sender}:{next_due}" in ahead:
             ahead.discard(f"{sender}:{next_due}")
@@ -72,10 +72,12 @@ class FifoJudge:
         return None
 
 
-def _overtaken(events: Columns, sent: list[int], host: str, sender: str, early: int, late: int, row: int) -> str:
+def _overtaking_in_words(
+    events: Columns, sent: list[int], host: str, sender: str, early: int, late: int, row: int
+) -> str:
     """`early` should have come before `late`; the delivery at `row` shows that it did not."""
     first, second = f"{sender}:{early}", f"{sender}:{late}"
-    done = f"{first} after {second}" if events["message"][row] == first else f"{second}, and had not delivered {first}"
+    done = f"{first} after {second}" if events["message"][row] == first else f"{second}, but had not delivered {first}"
     return (
         f"{second} overtook {first} at {host}:\n"
         f"  {first} was broadcast {_when(events, sent[early])}\n"

@@ -158,11 +158,12 @@ class BroadcastJudge:
         name = self._events["message"][self._row]
         origin, _, number = name.rpartition(":")
         if origin != host.name:
-            raise Violation("creation", f"{self._when()}: {host.name} broadcasts {name}, an id of another host")
+            raise Violation("creation", f"{self._when()}: {host.name} broadcasts {name}, the id of another host")
         sender = self._column[origin]
         if int(number) != self._numbers[sender]:
             raise Violation(
-                "creation", f"{self._when()}: {host.name} broadcasts {name}; its next number is {self._numbers[sender]}"
+                "creation",
+                f"{self._when()}: {host.name} broadcasts {name}, but its next number is {self._numbers[sender]}",
             )
         self._numbers[sender] += 1
         if name not in self._given_up:
@@ -178,7 +179,7 @@ class BroadcastJudge:
         name = self._events["message"][self._row]
         key = self._keys.get(name)
         if key is None:
-            raise Violation("creation", f"{self._when()}: {host.name} delivers {name}, which was not broadcast before")
+            raise Violation("creation", f"{self._when()}: {host.name} delivers {name}, which had not been broadcast")
         if key in host.delivered:
             first = self._when(host.delivered[key])
             raise Violation(
@@ -309,8 +310,8 @@ class BroadcastJudge:
         return (
             f"{second} overtook {first} at {host.name}:\n"
             f"  {first} was broadcast {self._when(self._row_of_broadcast(first))}\n"
-            f"  {second} was broadcast {self._when(self._row_of_broadcast(second))}, after it causally\n"
-            f"  {host.name} delivered {second} {delivered}, and had not delivered {first}\n"
+            f"  {second} was broadcast {self._when(self._row_of_broadcast(second))}, causally after it\n"
+            f"  {host.name} delivered {second} {delivered}, but had not delivered {first}\n"
             f"  {host.last_handoff}"
         )
 
@@ -332,7 +333,7 @@ class BroadcastJudge:
             for o in np.flatnonzero(host.next < self._count):
                 missing = self._name((int(o), int(host.next[o])))
                 yield (
-                    f"{name} is a member at the end and never delivered {missing}\n"
+                    f"{name} is a member at the end, but never delivered {missing}\n"
                     f"  it was broadcast {self._when(self._row_of_broadcast(missing))}\n  {host.last_handoff}"
                 )
 

@@ -178,7 +178,7 @@ class ScreenedBroadcast(BroadcastJudge):
         return int((self._position[messages] >= host.entitled[self._sender[messages]]).sum()) == owed
 
 
-def judged(
+def judge_events(
     events: Table,
     gap_after_s: float | None,
     heard_every_s: float,

@@ -131,17 +131,17 @@ class Silence:
         heard_ns = self.heard_ns(now_ns)
         if now_ns - heard_ns < self._after_ns:
             return (
-                f"although it was unheard for at most {(now_ns - heard_ns) / SECOND:.3f} s; "
+                f"although it was silent for at most {(now_ns - heard_ns) / SECOND:.3f} s; "
                 f"gaps are allowed after {self._after_ns / SECOND:g} s"
             )
         if self._given_up_ns is None or self._given_up_ns < heard_ns:
-            return "although no station has given up on it since it was last certainly heard"
+            return "although no station has given up on it since it was certainly heard"
         return None
 
     def forgotten(self, now_ns: int, after_s: float | None) -> str | None:
         """No station knows the host any more: what was given up was forgotten this long after that."""
         if after_s is None:
-            return "because no station knew it any more, but stations keep what they know about a host"
+            return "because no station knew it any more, but stations never forget a host"
         assert self._after_ns is not None
         due_ns = self._given_up_since_ns + self._after_ns + round(after_s * SECOND)
         if self._given_up_ns is None or now_ns < due_ns - MARGIN_NS:

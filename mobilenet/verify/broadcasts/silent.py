@@ -57,7 +57,7 @@ def silent_problem(
     if (stranger := _stranger_problem(table, expired)) is not None:
         return stranger
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
-    confirmed = _confirmed(table)
+    confirmed = _confirmed_spans(table)
     for row, station, text in zip(
         expired.tolist(), table.picked("node", expired), table.picked("detail", expired), strict=True
     ):
@@ -136,7 +136,7 @@ def _untold_problem(events: Table) -> str | None:
             ended[node] = (
                 now_ns,
                 f"at {now_ns / SECOND:.6f} s: {node} ends a handoff with {station} and has no gap, although {by} gave"
-                f" it up at {given_up_ns / SECOND:.6f} s",
+                f" up on it at {given_up_ns / SECOND:.6f} s",
             )
         elif event in ("gap", "leave"):
             owed.pop(node, None)
@@ -159,7 +159,7 @@ def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
         detail = json.loads(text)
         since_ns = now_ns - round(detail["silent_s"] * SECOND)
-        served = _served(history.get(detail["host"], []), since_ns)
+        served = _serving_stations(history.get(detail["host"], []), since_ns)
         if served is not None and station not in served:
             return (
                 f"at {now_ns / SECOND:.6f} s (event {row}): {station} gives up on {detail['host']}, last heard at"
@@ -168,7 +168,7 @@ def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
     return None
 
 
-def _served(history: list[tuple[int, str, str | None]], since_ns: int) -> set[str] | None:
+def _serving_stations(history: list[tuple[int, str, str | None]], since_ns: int) -> set[str] | None:
     """The stations that can have heard a host then as one of theirs; None: any, as sessions of hosts that have not
     joined yet are not in the record.
     """
@@ -184,7 +184,7 @@ def _served(history: list[tuple[int, str, str | None]], since_ns: int) -> set[st
 
 def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: int) -> str | None:
     """The first that is not at a look, or not at the first one after T."""
-    confirmed, before = _confirmed(events), dict[tuple[str, str], int]()
+    confirmed, before = _confirmed_spans(events), dict[tuple[str, str], int]()
     columns = (events.picked(name, expired) for name in ("node", "detail", "time_ns"))
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
         detail = json.loads(text)
@@ -194,7 +194,7 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
         if now_ns % every_ns:
             return f"{when}, but it checks only every {every_ns / SECOND:g} s"
         if since_ns < before.get((station, host), 0) - MARGIN_NS:
-            return f"{when}, as at {before[station, host] / SECOND:.6f} s, and has not heard it since"
+            return f"{when}, as it did at {before[station, host] / SECOND:.6f} s, and has not heard it since"
         spans = confirmed.get(host, [])
         is_with = any(
             with_ == station and begin < since_ns - MARGIN_NS and since_ns < end for begin, end, with_ in spans
@@ -228,7 +228,7 @@ def _broadcasts(events: Table) -> dict[str, list[tuple[str, int]]]:
     return found
 
 
-def _confirmed(events: Table) -> dict[str, list[tuple[int, int, str]]]:
+def _confirmed_spans(events: Table) -> dict[str, list[tuple[int, int, str]]]:
     """Host -> from when to when it was surely with which station."""
     rows = events.coded("event").rows(*CONFIRMS, *ENDS)
     found: dict[str, list[tuple[int, int, str]]] = {}

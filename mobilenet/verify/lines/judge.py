@@ -6,10 +6,10 @@ Checks    each line is an event or an action of a node of the run; times lie in 
           what programs report that they do is in the events, by node, time and message or session, and the other way
           round; so is what they receive of broadcasts, recoveries and suspicions
           what they report of themselves is in events and samples: see reported.py
-          what they receive about themselves and others is true: see told.py; no process receives a message sooner than
+          what they receive about themselves and others is true (inputs.py); no process receives a message sooner than
           the network can bring it: see transit.py
           they are notified of as many frames, or messages, as they received, and as many were sent as they state: see
-          said_and_sent.py
+          line_totals.py
 Model     what an error in a program left half done is not compared
 Units     integer nanoseconds
 Source    ours: docs/guide/programs.md, docs/run-directory.md
@@ -28,9 +28,9 @@ from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.basis.verdict import ended_early
 from mobilenet.verify.lines.forms import DONE, ROLES, has_form
+from mobilenet.verify.lines.inputs import inputs_problem
+from mobilenet.verify.lines.line_totals import line_totals_problem
 from mobilenet.verify.lines.reported import reported_problem
-from mobilenet.verify.lines.said_and_sent import sent_problem
-from mobilenet.verify.lines.told import told_problem
 from mobilenet.verify.lines.transit import transit_problem
 
 PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
@@ -66,7 +66,7 @@ def lines_problem(
     objects = [_object(word) for word in text.words]
     odd |= text.mapped([each is None for each in objects], nothing=True).astype(bool)
     if odd.any():
-        return _row_problem(lines, int(odd.argmax()), "a JSON object of a node of this run, in order")
+        return _row_problem(lines, int(odd.argmax()), "a JSON object from a node of this run, in order of time")
     if manifest["protocol"] != PROGRAM:
         return f"lines: {lines.rows} rows, but no node is a program" if lines.rows else None
     if ended_early(manifest) is not None:
@@ -77,7 +77,7 @@ def lines_problem(
     for row, line in enumerate(rows):
         what = id(line.object), ROLES[line.node[0]]
         if what not in known and not has_form(line.object, what[1], line.said):
-            expected = f"an {'action' if line.said else 'event'} of programs: docs/guide/programs.md"
+            expected = f"an {'action' if line.said else 'event'} from docs/guide/programs.md"
             return _row_problem(lines, row, expected)
         known.add(what)
     return (
@@ -86,8 +86,8 @@ def lines_problem(
         or _events_problem(rows, events)
         or _stranger_problem(rows, names)
         or reported_problem(rows, events, Table.of(samples), manifest)
-        or sent_problem(rows, counters, manifest, plan)
-        or told_problem(rows, events, manifest, plan)
+        or line_totals_problem(rows, counters, manifest, plan)
+        or inputs_problem(rows, events, manifest, plan)
         or (transit_problem(rows, plan) if isinstance(plan, ProcessPlan) else None)
     )
 
@@ -108,8 +108,8 @@ def _answers_problem(lines: Table, done: np.ndarray) -> str | None:
     ended = np.array([True, *(said & done)])  # before each row, and before the end
     wrong = np.where(said, ended[:-1] | ~np.array([True, *same])[: len(said)], ~ended[:-1])
     if wrong.any():
-        return _row_problem(lines, int(wrong.argmax()), "answers to the event just before, up to `done`")
-    return None if ended[-1] else f"lines: the answer of {lines['node'][-1]} at the end has no `done`"
+        return _row_problem(lines, int(wrong.argmax()), "an answer to the preceding event, ending with `done`")
+    return None if ended[-1] else f"lines: the last answer, from {lines['node'][-1]}, has no `done`"
 
 
 def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | None:
@@ -126,8 +126,9 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
         if line.life != life or not since_ns <= line.at_ns <= until_ns or is_late:
             return (
                 f"lines: row {row}: {line.node} receives or writes a line at {line.at_ns / 1e9:.6f} s in life"
-                f" {line.life}, but by lines and events it has begun {life} and crashed at"
-                f" {', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5]) or 'no time'}"
+                f" {line.life}, but according to lines and events it has begun {life} and"
+                f" {'crashed at ' if crashed else 'never crashed'}"
+                f"{', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5])}"
             )
     needed = {name for name in nodes if name[0] != "h"} | set(recoveries)
     for name in sorted(needed):
@@ -155,17 +156,17 @@ def _stranger_problem(rows: list[Line], names: set[str]) -> str | None:
 
 
 def _events_problem(rows: list[Line], events: Table) -> str | None:
-    told = Counter(_told(rows))
+    told = Counter(_events_in_lines(rows))
     chosen = events.coded("event").rows(*SAYS.values(), *TOLD, "broadcast", "refused")
     names = ("time_ns", "node", "event", "message", "station", "session", "detail")
-    noted = Counter(_noted(zip(*(events.picked(name, chosen) for name in names), strict=True)))
+    noted = Counter(_events_on_record(zip(*(events.picked(name, chosen) for name in names), strict=True)))
     for key in sorted((told - noted) + (noted - told), key=lambda one: one[1]):
         node, at_ns, event, about = key
         return f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, but {noted[key]} events"
     return None
 
 
-def _told(rows: Iterable[Line]) -> Iterator[What]:
+def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
     """The events in lines. A broadcast is refused by the answer to it, or to an event meanwhile."""
     offered: dict[str, What] = {}
     for at_ns, node, _, said, line in rows:
@@ -184,7 +185,7 @@ def _told(rows: Iterable[Line]) -> Iterator[What]:
     yield from offered.values()
 
 
-def _noted(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
+def _events_on_record(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
     """The same of events."""
     for at_ns, node, event, message, station, session, detail in columns:
         if event == "refused" and json.loads(detail or "{}").get("cause") == "down":

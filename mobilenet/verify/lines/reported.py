@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mobilenet.clock import SECOND
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Table
 
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -57,12 +58,12 @@ def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifes
             reports.update(_reports(line, node))
         elif (wrong := _told_wrongly(line.object, node)) is not None:
             return f"lines: row {row}: {line.node} is notified at {line.at_ns / SECOND:.6f} s {wrong}"
-    recorded = Counter(_recorded(events))
+    recorded = Counter(_reports_on_record(events))
     for at_ns, name, event, what in sorted((reports - recorded) + (recorded - reports)):
         key = at_ns, name, event, what
         return (
-            f"lines: {name} has {reports[key]} reports of {event} {what} at {at_ns / SECOND:.6f} s, but"
-            f" {recorded[key]} events"
+            f"lines: {name} has {counted(reports[key], 'report')} of {event} {what} at {at_ns / SECOND:.6f} s, but"
+            f" {counted(recorded[key], 'event')}"
         )
     return next(_end_problems(nodes, events, samples, manifest), None)
 
@@ -102,14 +103,12 @@ def _told_wrongly(what: dict[str, Any], node: _Node) -> str | None:
     elif event in ("sent", "dropped"):
         tag = encode(what["tag"])
         if not node.tags[tag]:
-            return (
-                f"of a frame with the tag {tag}, but it requested no such frame, or has already been notified of each"
-            )
+            return f"of a frame with the tag {tag}, but it requested no such frame or has already been notified of it"
         node.tags[tag] -= 1
     return None
 
 
-def _recorded(events: Table) -> Iterator[Report]:
+def _reports_on_record(events: Table) -> Iterator[Report]:
     rows = events.coded("event").rows(*HANDOFFS, "expire")
     names = ("time_ns", "node", "event", "session", "station", "detail")
     for at_ns, node, event, session, station, text in zip(*(events.picked(name, rows) for name in names), strict=True):
@@ -133,10 +132,9 @@ def _end_problems(nodes: dict[str, _Node], events: Table, samples: Table, manife
         if manifest["quiescent"] and not node.settled and name[0] != "p":
             yield f"lines: {name} last reports that it has not settled, but the run is at rest"
         if manifest["quiescent"] and name[0] == "h" and not any(one.serves.get(name, True) for one in stations):
-            yield f"lines: all stations last report that they do not serve {name}, but the run is at rest"
+            yield f"lines: according to their last reports, no station serves {name}, but the run is at rest"
         for quantity, size in node.sizes.items():
             if last.get((name, quantity)) != size:
                 yield (
-                    f"lines: {name} has {size} of {quantity} in its last report, but samples have"
-                    f" {last.get((name, quantity))}"
+                    f"lines: {name} last reports a {quantity} of {size}, but samples has {last.get((name, quantity))}"
                 )

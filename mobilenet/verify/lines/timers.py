@@ -26,7 +26,7 @@ Due = tuple[int, int]  # from when to when
 
 
 class Timers:
-    """Those that run, by lines in their order. `is_planned`: timers keep the time that is asked for."""
+    """The timers that run, followed line by line in order. `is_planned`: timers keep the time that is asked for."""
 
     def __init__(self, is_planned: bool) -> None:
         self._is_planned = is_planned
@@ -55,13 +55,13 @@ class Timers:
             name = line.object["name"]
             due = self._running[line.node].pop(name, None)
             if due is None:
-                yield "name", name, "a timer that runs"
+                yield "name", name, "a timer that is running"
             elif not due[0] <= line.at_ns <= due[1]:
                 within = " to ".join(f"{bound / 1e9:.6f} s" for bound in sorted({*due}))
                 yield "name", name, f"a timer due at this time; this one is due at {within}"
         missed = self._missed(line.node, line.at_ns)
         if missed is not None:
-            yield "ev", line.object["ev"], f"timer {missed} before"
+            yield "ev", line.object["ev"], f"timer {missed}, before it"
 
     def missed(self, events: Table, end_ns: int) -> str | None:
         """In one sentence: a timer that was due before the end of the run, and was never reported."""
@@ -75,7 +75,9 @@ class Timers:
             )
             missed = self._missed(node, end_ns) if is_there else None
             if missed is not None:
-                return f"lines: {node} is never notified of timer {missed}, but the run ends at {end_ns / 1e9:.6f} s"
+                return (
+                    f"lines: {node} is never notified of timer {missed}, although the run ends at {end_ns / 1e9:.6f} s"
+                )
         return None
 
     def _missed(self, node: str, at_ns: int) -> str | None:

@@ -45,7 +45,7 @@ def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan, en
 
 def _node_problems(samples: Table, plan: ProcessPlan) -> Iterator[str]:
     for row in np.flatnonzero(~samples.coded("node").among(plan.broadcasts_ns)).tolist():
-        yield f"row {row} is of {samples['node'][row]}, but there are only p0 to p{len(plan.broadcasts_ns) - 1}"
+        yield f"row {row} is about {samples['node'][row]}, but there are only p0 to p{len(plan.broadcasts_ns) - 1}"
 
 
 def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterato
     for row in np.flatnonzero((values > sent) & quantity.among(told.per_message)).tolist():
         yield (
             f"at {times[row] / 1e9:g} (row {row}): {samples['node'][row]} holds {values[row]:g} in"
-            f" {samples['quantity'][row]}, but {counted(int(sent[row]), 'message')} broadcast so far"
+            f" {samples['quantity'][row]}, but only {counted(int(sent[row]), 'message')} had been broadcast"
         )
 
 
@@ -92,8 +92,8 @@ def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
         is_last = np.append(changed_ns[1:] != changed_ns[:-1], True)
         for i in np.flatnonzero(is_last & (has < due)).tolist():
             yield (
-                f"at {changed_ns[i] / 1e9:g}: {name} holds {has[i]:g} in {WAITS}, but {due[i]} of its broadcasts are"
-                " not complete"
+                f"at {changed_ns[i] / 1e9:g}: {name} holds {has[i]:g} in {WAITS}, but {due[i]} of its broadcasts"
+                " are incomplete"
             )
 
 

@@ -42,7 +42,7 @@ def missing_completion(events: Table, manifest: dict[str, Any], plan: ProcessPla
     columns = (events.picked(name, rows) for name in ("node", "message"))
     for row, node, message in zip(rows.tolist(), *columns, strict=True):
         if node not in crashed and message not in complete:
-            return f"{node} never learns that {message} is complete, which it broadcasts {seen(events, row)}"
+            return f"{node} broadcasts {message} {seen(events, row)}, but never learns that it is complete"
     return None
 
 
@@ -63,16 +63,17 @@ def _problems(events: Table, processes: int, plan: ProcessPlan) -> Iterator[str]
             if told is not None and not told.completes:
                 yield f"{does}, but {told.name} does not report completion"
             if now_ns - at_ns not in (0, plan.hand_over_ns):
-                yield f"{does}, but at_ns is {at_ns}, expected {_expected(now_ns, plan.hand_over_ns)}"
+                yield f"{does}, but at_ns is {at_ns}, expected {_expected_times(now_ns, plan.hand_over_ns)}"
             if told is None or message not in sent_ns:
                 continue
             owes = len(suspected.get(node, ())) < processes - 1 and last_suspicion_ns.get(node) != now_ns
             if owes and now_ns - at_ns != plan.hand_over_ns:
                 yield f"{does} by an acknowledgement, but at_ns is {at_ns}, expected {now_ns - plan.hand_over_ns}"
             if owes and now_ns < sent_ns[message] + 2 * plan.hop_ns:
-                yield f"{does}, {now_ns - sent_ns[message]} ns after its broadcast; two ways take {2 * plan.hop_ns} ns"
+                took_ns = now_ns - sent_ns[message]
+                yield f"{does}, {took_ns} ns after its broadcast; there and back takes {2 * plan.hop_ns} ns"
             if last_ns is not None and now_ns < last_ns.get(message, now_ns - plan.hop_ns) + plan.hop_ns:
-                yield f"{does}, less than {plan.hop_ns} ns after its last delivery, which the source cannot know of yet"
+                yield f"{does}, less than {plan.hop_ns} ns after its last delivery, too early for the source to know"
         else:
             other = json.loads(detail or "{}").get("process")
             if event == "suspect":
@@ -82,7 +83,7 @@ def _problems(events: Table, processes: int, plan: ProcessPlan) -> Iterator[str]
                 suspected.setdefault(node, set()).discard(str(other))
 
 
-def _expected(now_ns: int, hand_over_ns: int) -> str:
+def _expected_times(now_ns: int, hand_over_ns: int) -> str:
     return f"{now_ns}" if not hand_over_ns else f"{now_ns} or {now_ns - hand_over_ns}"
 
 

@@ -247,7 +247,7 @@ def _reception_problems(
         yield f"messages: {found.pairs} deliveries at other processes, but {messages['receptions']} receptions"
     due = found.broadcasts * (manifest["processes"] - 1)
     if messages["receptions"] > due or manifest["quiescent"] and messages["receptions"] != due:
-        yield f"messages: {messages['receptions']} receptions, but {found.broadcasts} broadcasts have {due}"
+        yield f"messages: {messages['receptions']} receptions, but {found.broadcasts} broadcasts need {due}"
     if manifest["quiescent"] and found.pairs == due and messages["receptions_waited_ns"] > found.delays_ns:
         yield (
             f"messages: receptions waited {messages['receptions_waited_ns']} ns in total, but from broadcast to"

@@ -40,7 +40,7 @@ from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.basis.sampled import last_of
 from mobilenet.verify.basis.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Verdict, early_verdicts, ended_early
-from mobilenet.verify.basis.waiting import named, told
+from mobilenet.verify.basis.waiting import first_few, reported_unrest
 from mobilenet.verify.basis.wellformed import events_problem, rows_problem
 from mobilenet.verify.processes.buffers import process_buffers_problem
 from mobilenet.verify.processes.completions import completions_problem, missing_completion
@@ -48,7 +48,7 @@ from mobilenet.verify.processes.counters import counters_problem
 from mobilenet.verify.processes.events import process_events_problem
 from mobilenet.verify.processes.properties import ProcessJudge
 from mobilenet.verify.processes.receptions import last_reception_problem
-from mobilenet.verify.processes.screened import judged
+from mobilenet.verify.processes.screened import judge_events
 
 SAFETY = ("creation", "duplication", "membership", "order", "completion")
 CHECKS = ("record", *SAFETY, "validity", "agreement", "conservation", "drained")
@@ -74,12 +74,12 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
     if damage is not None:
         unreadable = Verdict("unknown", "the record is damaged")
         return dict.fromkeys(CHECKS, unreadable) | {"record": Verdict("violated", damage)}
-    judge = judged(events, manifest)
+    judge = judge_events(events, manifest)
     if error is not None:
         violations = {check: what for check, what in judge.violations.items() if check != "completion"}
         return early_verdicts(error, manifest, CHECKS, violations, None)
     idle, quiescent = not judge.has_delivered, manifest["quiescent"]
-    contradiction = None if plan is None else _contradicted(events, samples, manifest, plan)
+    contradiction = None if plan is None else _record_problem(events, samples, manifest, plan)
     if plan is not None and (untold := missing_completion(events, manifest, plan)) is not None:
         judge.violations.setdefault("completion", untold)
     verdicts = {"record": VALID if contradiction is None else Verdict("violated", contradiction)}
@@ -90,13 +90,13 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
         if not quiescent:
             verdicts[check] = NOT_QUIESCENT
         elif problem:
-            verdicts[check] = _excused(Verdict("violated", problem), manifest, _lost(run))
+            verdicts[check] = _excuse(Verdict("violated", problem), manifest, _lost_messages(run))
         else:
             verdicts[check] = NOTHING_DELIVERED if idle else VALID
     below = manifest["promises"]["below_crashes"]
     if below is not None and manifest["crashes"] >= below:
         verdicts["agreement"] = Verdict(
-            "unknown", f"{counted(manifest['crashes'], 'crash')}: nothing is promised from {below} on"
+            "unknown", f"{counted(manifest['crashes'], 'crash')}: nothing is promised for {below} or more"
         )
     lost = counters_problem(run.counters, events, manifest, plan)
     if plan is not None and lost is None:
@@ -105,11 +105,11 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
     if plan is not None and lost is None and contradiction is None:
         unlike = _end_problem(events, run.counters, manifest, plan)
         verdicts["record"] = VALID if unlike is None else Verdict("violated", unlike)
-    verdicts["drained"] = _excused(_drained(samples, judge, manifest), manifest, _lost(run))
+    verdicts["drained"] = _excuse(_drained_verdict(samples, judge, manifest), manifest, _lost_messages(run))
     return verdicts
 
 
-def _contradicted(events: Table, samples: Table, manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
+def _record_problem(events: Table, samples: Table, manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
     return (
         _own_clock_problem(events, manifest)
         or process_events_problem(events, manifest, plan)
@@ -136,14 +136,14 @@ def _own_clock_problem(events: Table, manifest: dict[str, Any]) -> str | None:
     }
     if manifest["quiescent"] and not all(due <= there for there in has.values()):
         return None
-    return "manifest: own_clock, but no delivery is missing at rest"
+    return "manifest: own_clock, although no delivery is missing at rest"
 
 
 def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
     """A run is looked at once per time unit, and ends when it is at rest; else at the end of its duration."""
     end_ns, last_ns = (round(manifest[name] * 1e9) for name in ("simulated_s", "duration_s"))
     if not manifest["quiescent"]:
-        return None if end_ns == last_ns else f"manifest: not at rest, but it ended at {end_ns / 1e9:g}"
+        return None if end_ns == last_ns else f"manifest: not at rest, but it ended at {end_ns / 1e9:g} t.u."
     messages = counters["messages"]
     if plan.broadcasting is None or messages["never_left"] or messages["receiver_down"]:
         return None
@@ -156,26 +156,26 @@ def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, An
     return f"manifest: {end_ns / 1e9:g} t.u. simulated, but the run was at rest at {due_ns / 1e9:g}"
 
 
-def _lost(run: Evidence) -> int:
+def _lost_messages(run: Evidence) -> int:
     """How many messages the network has lost."""
     messages = run.counters.get("messages")
     lost = messages.get("lost", 0) if isinstance(messages, dict) and run.plan is not None and run.plan.loses else 0
     return lost if type(lost) is int else 0
 
 
-def _excused(verdict: Verdict, manifest: dict[str, Any], lost: int) -> Verdict:
+def _excuse(verdict: Verdict, manifest: dict[str, Any], lost: int) -> Verdict:
     """What is missing at rest is unknown where the network has lost messages, and where a program acts by its own
     clock: it might still have come.
     """
     if verdict.answer == "violated" and lost > 0:
-        why = f"the network lost {counted(lost, 'message')}, so what would have come without losses is not known"
+        why = f"the network lost {counted(lost, 'message')}, so what would have arrived without losses is unknown"
         return Verdict("unknown", f"{verdict.explanation}; but {why}")
     clocked = manifest.get("own_clock")
     if verdict.answer != "violated" or not clocked:
         return verdict
     why = (
-        f"{clocked[0]}'s program acts by its own clock, so this cannot be judged in virtual time: what it would still"
-        " have sent is not known"
+        f"{clocked[0]}'s program acts by its own clock, so this cannot be judged in virtual time: what it would have"
+        " sent later is unknown"
     )
     return Verdict("unknown", f"{verdict.explanation}; but {why}")
 
@@ -202,7 +202,7 @@ def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
 
 def _samples_problem(events: Columns, samples: Columns, manifest: dict[str, Any]) -> str | None:
     end_ns = round(manifest["simulated_s"] * 1e9)
-    problem, last = last_of(samples, end_ns, _examined)
+    problem, last = last_of(samples, end_ns, _examine_samples)
     if problem is not None:
         return problem
     table = Table.of(events)
@@ -216,7 +216,7 @@ def _samples_problem(events: Columns, samples: Columns, manifest: dict[str, Any]
     return None
 
 
-def _examined(samples: Columns, end_ns: int) -> tuple[str | None, dict[tuple[str, str], int]]:
+def _examine_samples(samples: Columns, end_ns: int) -> tuple[str | None, dict[tuple[str, str], int]]:
     """Row by row: the first sample that cannot be; and until there, when each quantity was last sampled."""
     last: dict[tuple[str, str], int] = {}
     for row, (time, node, quantity, value) in enumerate(
@@ -231,7 +231,7 @@ def _examined(samples: Columns, end_ns: int) -> tuple[str | None, dict[tuple[str
     return None, last
 
 
-def _drained(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) -> Verdict:
+def _drained_verdict(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) -> Verdict:
     last: dict[tuple[str, str], float] = {}
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
         if node not in judge.crashed:
@@ -252,14 +252,14 @@ def _drained(samples: Columns, judge: ProcessJudge, manifest: dict[str, Any]) ->
         return Verdict("violated", f"{left[0]} at rest") if left else VALID
     within_s = manifest["promises"]["rest_within_s"]
     if within_s is None or manifest["simulated_s"] < within_s:
-        return Verdict("unknown", f"not at rest at its end: {named(left or told(manifest))}")
+        return Verdict("unknown", f"not at rest at the end: {first_few(left or reported_unrest(manifest))}")
     return Verdict("violated", f"not at rest after {within_s:g}: {left[0] if left else 'messages were in transit'}")
 
 
 def _held_problems(held: dict[float, str], most: int) -> list[str]:
     """What correct processes hold for ever: as many messages everywhere, none that could be delivered."""
     found = [
-        f"{node} holds {counted(int(value), 'message')}, {most} of which wait for what no correct process has"
+        f"{node} holds {counted(int(value), 'message')}, {most} of which wait for messages that no correct process has"
         for value, node in held.items()
         if value > most
     ]

@@ -63,7 +63,8 @@ def _wrong(keys: np.ndarray, values: np.ndarray, least: np.ndarray, most: np.nda
     for at in np.flatnonzero((values < least) | (values > most)).tolist():
         what = f"at {keys[at] % span_ns / 1e9:g}: p{keys[at] // span_ns} holds {values[at]:g} in {WAITS}, but"
         due = int(least[at] if values[at] < least[at] else most[at])
-        yield f"{what} {counted(due, 'message')} can wait there at {'least' if values[at] < least[at] else 'most'}"
+        limit = "at least" if values[at] < least[at] else "at most"
+        yield f"{what} should hold {limit} {counted(due, 'message')}"
 
 
 def _entries(events: Table, hop_ns: int, parents_of: Callable[[np.ndarray], np.ndarray], end_ns: int) -> Entries | None:

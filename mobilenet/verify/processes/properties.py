@@ -75,14 +75,14 @@ class ProcessJudge:
             source, _, number = message.partition(":")
             due = self._next.get((node, source), 0)
             if int(number) != due:
-                self._violated("order", f"{when}: {node} delivers {message}, due is {source}:{due}")
+                self._violated("order", f"{when}: {node} delivers {message}, but {source}:{due} is due")
             self._next[node, source] = int(number) + 1
         self._has[node] |= bit
 
     def _complete(self, node: str, message: str, when: str) -> None:
         place = self._bits.get(message)
         if place is None or message in self._told or message.partition(":")[0] != node:
-            why = "which no process has broadcast" if place is None else "for the second time or not its own"
+            why = "which no process has broadcast" if place is None else "again, or without being its source"
             self._violated("completion", f"{when}: {node} is notified of {message}, {why}")
             return
         self._told.add(message)

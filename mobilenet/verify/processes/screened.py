@@ -121,7 +121,7 @@ class ScreenedProcesses(ProcessJudge):
         return bool(has[:, owed].all())
 
 
-def judged(events: Table, manifest: dict[str, Any]) -> ProcessJudge:
+def judge_events(events: Table, manifest: dict[str, Any]) -> ProcessJudge:
     """The judge, done, with all violations."""
     screened = ScreenedProcesses(events, manifest)
     if screened.passes():

@@ -80,12 +80,12 @@ class _Record:
             return
         if (steps > 1).any():
             i = int(np.flatnonzero(steps > 1)[0])
-            yield f"samples: the sbuffer of {node} grows by {steps[i]:g} at {_s(sizes.times[i])}, expected by one"
+            yield f"samples: the sbuffer of {node} grows by {steps[i]:g} at {_s(sizes.times[i])}, expected 1"
         odd_ns = min(set(grown_ns.tolist()) ^ set(sent_ns.tolist()), default=None)
         if odd_ns in sent_ns:
             yield f"samples: {node} broadcasts at {_s(odd_ns)}, but its sbuffer does not grow"
         elif odd_ns is not None:
-            yield f"samples: the sbuffer of {node} grows at {_s(odd_ns)}, when it broadcasts nothing"
+            yield f"samples: the sbuffer of {node} grows at {_s(odd_ns)}, although it broadcasts nothing then"
         elif len(grown_ns) != len(sent_ns):
             yield f"samples: the sbuffer of {node} grows {len(grown_ns)} times, but it broadcasts {len(sent_ns)} times"
 
@@ -104,7 +104,7 @@ class _Record:
                 )
             up = [is_up[np.searchsorted(turn_ns, left_ns, side)] for side in ("left", "right")]
             for i in np.flatnonzero(~(up[0] | up[1])).tolist():
-                yield f"samples: a message leaves the sbuffer of {node} at {_s(left_ns[i])}, when it is down"
+                yield f"samples: a message leaves the sbuffer of {node} at {_s(left_ns[i])}, while it is down"
 
     def _turns(self, node: str) -> tuple[np.ndarray, np.ndarray]:
         """When a host crashed and recovered; and whether it is up, before each of these and after the last."""
@@ -124,7 +124,7 @@ class _Record:
         for i in np.flatnonzero(grown > sent).tolist():
             yield (
                 f"samples: the sbuffer of {node} has taken {grown[i]:g} messages by {_s(sizes.times[i])}, but"
-                f" {sent[i]} can have come in"
+                f" only {sent[i]} can have arrived"
             )
 
     def _arrivals(self, station: str) -> np.ndarray:
@@ -158,7 +158,7 @@ class _Record:
             for i in np.flatnonzero(came_in < np.arange(1, len(own) + 1)).tolist():
                 yield (
                     f"samples: the sbuffer of {name} has taken {came_in[i]:g} messages by {_s(self._times[own[i]])},"
-                    f" and {i + 1} were delivered in its cell"
+                    f" but {i + 1} were delivered in its cell"
                 )
 
     def _kept_problems(self) -> Iterator[str]:
@@ -187,7 +187,7 @@ class _Record:
             for i in np.flatnonzero(held < least).tolist():
                 yield (
                     f"samples: the sbuffer of {name} holds {held[i]:g} messages at {_s(now_ns[i])}, but"
-                    f" {self._node.words[self._node.codes[rows[at[i]]]]} has yet to deliver {least[i]} that had come in"
+                    f" {self._node.words[self._node.codes[rows[at[i]]]]} still has to deliver {least[i]} that arrived"
                 )
 
     def _served(self) -> dict[str, list[tuple[int, int]]]:

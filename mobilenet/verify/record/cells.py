@@ -35,7 +35,7 @@ def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
                 problem = f"delivers with station {station}, {_where(node, covered)}"
         elif event == "in_coverage":
             if node in covered:
-                problem = "comes into coverage although it is in coverage"
+                problem = "enters coverage although it is in coverage"
             covered[node] = station is not None
         elif event == "out_of_coverage":
             if covered.pop(node, None) is None:
@@ -63,7 +63,7 @@ def _odd_row(events: Table, has_datagrams: bool) -> int | None:
 def _where(node: str, covered: dict[str, bool]) -> str:
     if node not in covered:
         return "although it is out of coverage"
-    return "although it is in coverage" if covered[node] else "where cells are not recorded"
+    return "although it is in coverage" if covered[node] else "although cells are not recorded"
 
 
 def _refusal_problem(detail: str | None, is_down: bool) -> str | None:

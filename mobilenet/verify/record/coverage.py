@@ -81,13 +81,13 @@ class _Host:
         plan = self._plan
         dragged = any(drag[0] == turn.at_ns for drag in plan.drags)
         if turn.at_ns % self._places.tick_ns and turn.at_ns != plan.appears_ns and not dragged:
-            return f"which is looked at each {self._places.tick_ns / SECOND:g} s"
+            return f"although coverage is checked only every {self._places.tick_ns / SECOND:g} s"
         after = int(np.searchsorted(self._times, turn.at_ns, "right"))
         for i in (after - 1, after):
             if 0 <= i < len(self._times) and self._times[i] < self._end_ns and not self._is_dragged(turn.at_ns, i):
                 ways_m = plan.speed_mps * abs(turn.at_ns - int(self._times[i])) / SECOND
                 if self._is_covered(i, ways_m) is (not turn.covered):
-                    return f"and at {self._times[i] / SECOND:g} s it is {self._where(i)}"
+                    return f"but at {self._times[i] / SECOND:g} s it is {self._where(i)}"
         return None
 
     def _position_problems(self) -> Iterator[str]:
@@ -109,8 +109,8 @@ class _Host:
         for i in doubtful:
             if not any(drag[0] == self._times[i] for drag in self._plan.drags):
                 yield (
-                    f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, but events have it"
-                    f" {'in' if said[i] else 'out of'} coverage"
+                    f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, but according to"
+                    f" events it is {'in' if said[i] else 'out of'} coverage"
                 )
 
     def _doubtful_by_power(self, count: int, ways_m: np.ndarray, said: np.ndarray) -> Iterator[int]:

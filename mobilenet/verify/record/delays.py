@@ -163,10 +163,10 @@ class _Sessions:
             if took_ns == 0 and "relayed" not in json.loads(detail or "{}"):
                 return None  # back to its station, over the open connection
         elif host.confirmed_with is not None and station not in (host.confirmed_with, *host.tried):
-            least_ns, first = least_ns + self._wire_ns, f", to ask {host.confirmed_with}"
+            least_ns, first = least_ns + self._wire_ns, f", ask {host.confirmed_with}"
         if took_ns >= least_ns:
             return None
         return (
             f"ends a handoff {took_ns} ns after it began; {station} needs at least {least_ns} ns to hear of it{first}"
-            " and to answer"
+            " and answer"
         )

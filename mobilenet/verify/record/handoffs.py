@@ -114,7 +114,7 @@ class _Handoffs:
             if (detail["cause"] == "recovery") != (self._recovered_ns.pop(node, None) == now_ns) and detail[
                 "cause"
             ] != "join":
-                return f"has the cause {detail['cause']!r}, which is not the case"
+                return f"has the cause {detail['cause']!r}, which does not apply"
         elif event == "handoff_end" and "recovered" in detail:
             return self._end_problem(row, node, detail["recovered"], detail["skipped"])
         return None
@@ -124,21 +124,21 @@ class _Handoffs:
         sent = int(np.searchsorted(self._broadcasts, row))
         has = int(np.searchsorted(self._deliveries[node], row))
         if recovered > sent - has:
-            return f"has {counted(recovered, 'message')} recovered, of {sent} the host has {has}"
+            return f"has {counted(recovered, 'message')} recovered, but the host has {has} of all {sent}"
         if skipped > sent:
-            return f"has {counted(skipped, 'message')} skipped, of {sent}"
+            return f"has {counted(skipped, 'message')} skipped, but only {sent} were broadcast"
         since_ns, before, left = self._confirmed.get(node, (0, None, 0))
         if self._lengths is not None:
             lengths = _between(self._lengths.get(f"skip {station}"), self._begun_ns.get(node, 0), now_ns)
             if skipped not in lengths:
-                return f"has {counted(skipped, 'message')} skipped, {station} sent {_listed(lengths)}"
+                return f"has {counted(skipped, 'message')} skipped, but {station} sent {_list_in_words(lengths)}"
             lengths = _between(self._lengths.get("bodies"), since_ns, now_ns)
             if before == station:
                 lengths |= set(range(left + 1))
             if self._conduct.forgets_after_s is not None or node in self._given_up:
                 lengths.add(0)
             if recovered not in lengths:
-                return f"has {counted(recovered, 'message')} recovered, stations sent {_listed(lengths)}"
+                return f"has {counted(recovered, 'message')} recovered, but stations sent {_list_in_words(lengths)}"
         self._confirmed[node] = now_ns, station, recovered
         self._given_up.discard(node)
         if recovered:
@@ -178,5 +178,5 @@ def _between(lengths: tuple[list[int], list[float]] | None, since_ns: int, until
     return set(values[bisect_left(times, since_ns) : bisect_right(times, until_ns)])
 
 
-def _listed(lengths: set[float]) -> str:
+def _list_in_words(lengths: set[float]) -> str:
     return ", ".join(f"{length:g}" for length in sorted(lengths)) or "none"

@@ -31,7 +31,7 @@ from mobilenet.verify.record.switched import switched_problem
 from mobilenet.verify.record.totals import totals_problem
 
 
-def contradicted(run: Evidence) -> str | None:
+def record_contradiction(run: Evidence) -> str | None:
     """The first contradiction; without what is expected only those within the record."""
     events, samples, manifest, expected = run.events, run.samples, run.manifest, run.expected
     return (

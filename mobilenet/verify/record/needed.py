@@ -37,7 +37,7 @@ def needed_problem(
     if not takes:
         return None
     table = Table.of(events)
-    happened = _happened(table, quiescent, [plan.vanishes_ns is None for plan in expected.hosts])
+    happened = _occurrences(table, quiescent, [plan.vanishes_ns is None for plan in expected.hosts])
     happened["acknowledged"] = _acknowledgements(table, Table.of(samples), expected)
     links = len(expected.places.stations_m) - 1
     return next(_problems(happened, takes, kinds, counters, links if quiescent else None), None)
@@ -65,16 +65,16 @@ def _problems(
         if sent < needed[side, names]:
             told = ", ".join(f"{number} {what}" for what, number in happened.items() if number)
             least = needed[side, names]
-            yield f"{side} {' and '.join(names)}: {sent} were sent, but what happened takes at least {least}: {told}"
+            yield f"{side} {' and '.join(names)}: {sent} were sent, but what happened needs at least {least}: {told}"
     if WIRED in kinds and links is not None:
         asked, answers = takes.get("answers", ((), ()))
         counted = counters["by_message_type"][WIRED]
         due, sent = (sum(counted.get(name, {"count": 0})["count"] for name in names) for names in (asked, answers))
         if sent < due:
-            yield f"wired {' and '.join(answers)}: {sent} were sent, to answer {due} of {' and '.join(asked)}"
+            yield f"wired {' and '.join(answers)}: {sent} were sent, but {due} {' and '.join(asked)} had to be answered"
 
 
-def _happened(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int]:
+def _occurrences(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int]:
     """Count each kind of occurrence. `stay`: for each host, whether it is there to the end."""
     delivered = events.coded("event").rows("deliver")
     message, station = events.coded("message"), events.coded("station")

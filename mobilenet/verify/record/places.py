@@ -97,14 +97,14 @@ def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float,
         found = tracks.get(node)
         if found is None or found != ([0], [place[0]], [place[1]]):
             told = (
-                "nowhere"
+                "not recorded"
                 if found is None
                 else f"at ({found[1][0]:g}, {found[2][0]:g}) m"
                 if len(found[0]) == 1
-                else f"told {len(found[0])} times"
+                else f"recorded {len(found[0])} times"
             )
             return (
-                f"positions: {node} is {told}, but the scenario has it at ({place[0]:g}, {place[1]:g}) m, once, at 0 s"
+                f"positions: {node} is {told}, but the scenario has it at ({place[0]:g}, {place[1]:g}) m once, at 0 s"
             )
     return None
 
@@ -112,7 +112,9 @@ def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float,
 def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places: Places, end_ns: int) -> str | None:
     told = {node: times for node, (times, _, _) in tracks.items() if node in plans}
     if places.every_ns is None:
-        return next((f"positions: {node} has some, but the scenario does not record hosts" for node in told), None)
+        return next(
+            (f"positions: {node} has positions, but the scenario does not record those of hosts" for node in told), None
+        )
     last_ns = max((times[-1] for times in told.values()), default=0)
     stay = any(plan.vanishes_ns is None for plan in plans.values())
     for node, plan in plans.items():
@@ -126,10 +128,10 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
             odd = next(min(is_told, due) for is_told, due in pairs if is_told != due)
             return (
                 f"positions: {node} is {'recorded' if odd in times else 'not recorded'} at {odd / SECOND:g} s,"
-                f" expected each {places.every_ns / SECOND:g} s"
+                f" expected every {places.every_ns / SECOND:g} s"
             )
     if stay and (last_ns <= end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
-        return f"positions: they end at {last_ns / SECOND:g} s, the active part at {end_ns / SECOND:g} s"
+        return f"positions: they end at {last_ns / SECOND:g} s, but the active part at {end_ns / SECOND:g} s"
     return None
 
 

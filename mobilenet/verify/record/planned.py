@@ -69,7 +69,7 @@ def _ticks_problem(events: Table, plans: dict[str, HostPlan], expected: Expected
         if plan is not None and now_ns not in (plan.appears_ns, expected.end_ns, *(drag[0] for drag in plan.drags)):
             return (
                 f"events: at {_s(now_ns)} (event {row}): {events['node'][row]} begins a handoff because of a new cell,"
-                f" expected at a multiple of {tick_ns / SECOND:g} s, when cells are looked at"
+                f" but cells are checked only at multiples of {tick_ns / SECOND:g} s"
             )
     return None
 
@@ -82,8 +82,8 @@ def _offer_problem(offers_ns: list[int] | None, over: int, now_ns: int, event: s
         if next_ns == now_ns:
             return None
         return (
-            f"{event}, but its application wants to broadcast"
-            f" {'next' if next_ns > now_ns else 'before, and nothing happened,'} at {_s(next_ns)}"
+            f"{event}, but its application {'next wants' if next_ns > now_ns else 'wanted'} to broadcast at"
+            f" {_s(next_ns)}{'' if next_ns > now_ns else ', and nothing happened then'}"
         )
     return f"{event}, but its application does not want to broadcast any more"
 

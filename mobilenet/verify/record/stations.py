@@ -91,7 +91,7 @@ def _stays(events: Table, tracks: Mapping[str, Track], plans: Mapping[str, HostP
             host = _Host(plans[name], tracks[name], expected.places, expected.end_ns)
             problem = host.stays(events.numbers("time_ns")[rows[own]], np.where(is_there, with_whom, -1))
             if problem is not None:
-                return f"positions: {name} has its session with {problem}, and opens no other session"
+                return f"positions: {name} has its session with {problem}, but opens no other session"
     return None
 
 
@@ -117,7 +117,7 @@ class _Host:
         """The first one by the positions before events, and the first one by those after them."""
         count = len(self._places.stations_m)
         if (station >= count).any():
-            yield _Problem(int(rows[np.argmax(station >= count)]), f"and there are {count}")
+            yield _Problem(int(rows[np.argmax(station >= count)]), f"but there are only {count}")
             return
         after = np.searchsorted(self._times, at_ns, "right")
         for place in (after - 1, after):
@@ -147,7 +147,7 @@ class _Host:
         if not wrong.any():
             return None
         first = int(np.argmax(wrong))
-        other = "" if out_of_range[first] else f", the nearest station {nearest[first]:.1f} m"
+        other = "" if out_of_range[first] else f" (the nearest station: {nearest[first]:.1f} m)"
         return first, f"which is {own_m[first]:.1f} m away{other} at {times[first] / SECOND:g} s"
 
     def _slack_m(self, at_ns: np.ndarray, place: np.ndarray) -> np.ndarray:

@@ -41,13 +41,13 @@ def _rows_problem(events: Columns, rows: list[int], planned: Sequence[Switch]) -
         told = tuple(events[name][row] for name in ("time_ns", "event", "node", "station", "detail"))
         if told != (*switch[:4], detail):
             what = _words(told[1], told[2], told[3]) + (f", {told[4]}" if told[4] else "")
-            return f"events: at {_s(told[0])} (event {row}): {what}; expected as planned: {_planned(switch)}"
+            return f"events: at {_s(told[0])} (event {row}): {what}, expected {_switch_in_words(switch)} as planned"
     if len(rows) > len(planned):
         row = rows[len(planned)]
         what = _words(*(events[name][row] for name in ("event", "node", "station")))
         return f"events: at {_s(events['time_ns'][row])} (event {row}): {what}, which was not planned"
     if len(rows) < len(planned):
-        return f"events: missing, although planned: {_planned(planned[len(rows)])}"
+        return f"events: {_switch_in_words(planned[len(rows)])} was planned, but is missing"
     return None
 
 
@@ -127,7 +127,7 @@ def _crossing(events: Columns, beyond: set[str], since_ns: int, until_ns: int) -
     return None
 
 
-def _planned(switch: Switch) -> str:
+def _switch_in_words(switch: Switch) -> str:
     loses = ' {"loses": true}' if switch.loses else ""
     return f"{_words(switch.event, switch.station, switch.other)}{loses} at {_s(switch.at_ns)}"
 

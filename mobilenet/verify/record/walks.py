@@ -79,7 +79,7 @@ def _problem(
     i = int(np.argmax(off_m > ROUNDING_M))
     return (
         f"positions: {node} is at ({x[i]:.2f}, {y[i]:.2f}) m at {times[i] / SECOND:g} s, {off_m[i]:.2f} m from where"
-        " its legs lead it"
+        " its path leads"
     )
 
 

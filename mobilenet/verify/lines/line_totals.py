@@ -24,7 +24,7 @@ SENDS = ("send", "broadcast")
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def sent_problem(
+def line_totals_problem(
     rows: Iterable[Any], counters: dict[str, Any], manifest: dict[str, Any], expected: Expected | ProcessPlan | None
 ) -> str | None:
     """`rows`: lines as in judge.py. The first count that differs."""
@@ -41,7 +41,7 @@ def sent_problem(
             found[role, "bytes"] += size * (name == "sent")
             found[role, "payload"] += payload * (name == "sent")
         elif not line.said and what.get("ev") in ("receive", "wire", "start", "dropped"):
-            found[role, f"{what['ev']} told"] += 1
+            found[role, f"{what['ev']} event"] += 1
     try:
         of_processes = "processes" in manifest
         problems = (
@@ -60,13 +60,13 @@ def _text_bytes(message: Any) -> bytes:
 
 def _of_processes(found: Counter[tuple[str, str]], messages: dict[str, Any]) -> Iterator[str]:
     pairs = (
-        ("sent", messages["sent"] + messages["never_left"], "messages sent, or that never left"),
-        ("receive told", messages["received"], "messages received"),
+        ("sent", messages["sent"] + messages["never_left"], "messages that were sent or never left"),
+        ("receive event", messages["received"], "messages received"),
         ("bytes", messages["bytes"], "bytes"),
     )
     for name, counted, words in pairs:
         if found["p", name] != counted:
-            yield f"lines: {found['p', name]} ({name}), but counters.json has {counted} {words}"
+            yield f"lines: {found['p', name]} {words}, but counters.json has {counted}"
 
 
 def _of_hosts(
@@ -79,29 +79,29 @@ def _of_hosts(
         sent, size, control = (sum(kind[name] for kind in kinds) for name in ("count", "bytes", "control_bytes"))
         said = found[side[0], "sent"]
         if sent > said:
-            yield f"lines: {side}s report {said} frames, but counters.json has {sent} of them"
+            yield f"lines: {side}s report {said} frames, but counters.json has {sent}"
         # a life of a node ends with what waits in its radio then
-        more = radio["queue_drops"] + found[side[0], "start told"] * ((known.queue_frames if known else said) + 1)
+        more = radio["queue_drops"] + found[side[0], "start event"] * ((known.queue_frames if known else said) + 1)
         if sent < said - more:
             yield f"lines: {side}s report {said} frames, but counters.json has {sent}, and at most {more} were dropped"
         payload, text = found[side[0], "payload"], found[side[0], "bytes"]
         if sent == said and size - control != payload:
-            yield f"lines: {payload} bytes of payload of {side}s, but counters.json has {size - control}"
+            yield f"lines: {payload} bytes of payload from {side}s, but counters.json has {size - control}"
         around = known.air.carriers[0].around_bytes if known and known.air else None
         if sent == said and around is not None and size != text + sent * around:
             yield (
-                f"lines: {text} bytes in {sent} frames of {side}s, but counters.json has {size} with {around} around"
-                " each"
+                f"lines: {text} bytes in {sent} frames of {side}s, but counters.json has {size} with {around} bytes"
+                " of headers each"
             )
-    told = found["h", "receive told"] + found["s", "receive told"]
+    told = found["h", "receive event"] + found["s", "receive event"]
     if not radio["addressed"]["received"] <= told <= radio["received"]:
         yield (
             f"lines: {told} frames are reported to nodes, but counters.json has {radio['received']} received,"
-            f" {radio['addressed']['received']} of them by their receivers"
+            f" {radio['addressed']['received']} of them by their addressees"
         )
-    dropped = found["h", "dropped told"] + found["s", "dropped told"]
+    dropped = found["h", "dropped event"] + found["s", "dropped event"]
     if dropped > radio["queue_drops"]:
         yield f"lines: {dropped} frames are reported as dropped, but counters.json has {radio['queue_drops']}"
-    said, told = found["s", "wire"], found["s", "wire told"]
+    said, told = found["s", "wire"], found["s", "wire event"]
     if told > said or quiescent and not wired.get("lost") and told != said:
         yield f"lines: {told} messages from other stations are reported to stations, but {said} were sent"

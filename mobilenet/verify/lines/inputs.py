@@ -28,7 +28,7 @@ LONGEST = 80  # characters of a value in a sentence
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-def told_problem(
+def inputs_problem(
     rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expected | ProcessPlan | None
 ) -> str | None:
     """The first event to a program that is not true. `rows`: lines as in judge.py."""
@@ -105,7 +105,7 @@ class _Known:
             peers = [f"{letter}{what.get('from')}" for letter in kinds]
             said = ((peer, kind, to, text) for peer in peers for to in (me, None))
             if self._said.isdisjoint(said):
-                yield "message", what.get("message"), f"something that {' or '.join(peers)} has sent to it before"
+                yield "message", what.get("message"), f"something that {' or '.join(peers)} had sent to it"
 
     def _start_wrongs(self, line: Any, me: int) -> Iterator[tuple[str, Any, str]]:
         what, role = line.object, ROLES[line.node[0]]
@@ -120,10 +120,10 @@ class _Known:
         station, covered = line.object.get("station"), self._covered.get((line.node, line.at_ns))
         if station is None:
             if covered is None or None not in covered:
-                yield "station", None, "a station, as it does not leave coverage"
+                yield "station", None, "a station, since it does not leave coverage"
         elif type(station) is not int or not 0 <= station < self._stations:
             yield "station", station, f"a number below {self._stations}"
         elif covered is not None and len(covered - {None}) == 1:
             if station not in covered and (line.node, line.at_ns) not in self._entered:
-                yield "station", station, "what in_coverage has in that nanosecond"
+                yield "station", station, "the station of in_coverage in that nanosecond"
             self._entered.add((line.node, line.at_ns))  # a drag may bring it to the next station at once

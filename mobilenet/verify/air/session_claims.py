@@ -47,7 +47,7 @@ class _Answer(NamedTuple):
     detail: dict[str, Any]
 
 
-def said_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | None:
+def session_claims_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | None:
     """The first property that is violated, and why; `delay_ns`: the most by which arrivals are handed up later."""
     kinds, details = (hops.table.coded(name) for name in ("kind", "detail"))
     for kind, numbers in NUMBERS.items():
@@ -118,7 +118,7 @@ class _Said:
             when = f"at {now_ns / SECOND:.6f} s (event {row}): {node} has a gap"
             answer = self._answer(node, session, station, now_ns)
             if answer is None:
-                return f"{when}, but {station} has announced none in session {session}"
+                return f"{when}, but {station} announced none in session {session}"
             if answer.kind == "Reset" or (node, session) in anew:
                 continue
             if answer.detail.get("gap") is not True:
@@ -157,7 +157,7 @@ class _Said:
             if json.loads(text or "{}").get("cause") == "reinit":
                 early_ns = now_ns - self._delay_ns
                 if not any(early_ns <= at_ns <= now_ns for at_ns in told.get(node, ())):
-                    what = f"{node} opens session {session} because of a reinit, but receives no Reinit then"
+                    what = f"{node} opens session {session} because of a reinit, but receives no Reinit at that time"
                     return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
         return None
 
@@ -170,8 +170,8 @@ class _Said:
             for at_ns, sender, _, _, session, _, _ in self._rows((kind,), False):
                 if since.get((sender, session), NEVER) > at_ns:
                     return (
-                        f"messages: {sender} sends {kind} of session {session} at {at_ns / SECOND:.6f} s, but has no"
-                        f" {' or '.join(begins)} in that session by then"
+                        f"messages: {sender} sends {kind} of session {session} at {at_ns / SECOND:.6f} s, before its"
+                        f" {' or '.join(begins)} in that session"
                     )
         return None
 
@@ -185,7 +185,7 @@ class _Said:
             answer = self._answer(node, session, station, now_ns)
             confirmed_in.setdefault(node, []).append(session)
             if event != "gap" and (answer is None or answer.kind != "InitAck"):
-                what = f"{node}: {event} in session {session}, but {station} has sent it no InitAck of that"
+                what = f"{node}: {event} in session {session}, but {station} sent it no InitAck in that session"
                 return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
             if answer is not None and answer.kind == "InitAck" and len(answer.detail["skip"]) < MOST_LISTED:
                 starts[node, session] = answer.detail["start"], answer.detail["skip"]
@@ -196,8 +196,8 @@ class _Said:
             confirmed = sender, detail["lc"] if kind == "Init" else session
             before = [each for each in confirmed_in.get(sender, ()) if each < session]
             if kind == "Init" and detail["lc"] != max(before, default=NONE):
-                what = f"session {detail['lc']} was confirmed last, expected {max(before, default=NONE)}"
-                return f"messages: {sender} reports in Init of session {session} at {at_ns / SECOND:.6f} s that {what}"
+                what = f"{detail['lc']} as its last confirmed session, expected {max(before, default=NONE)}"
+                return f"messages: {sender} reports in Init of session {session} at {at_ns / SECOND:.6f} s {what}"
             if confirmed not in starts:
                 continue
             start, skip = starts[confirmed]
@@ -206,7 +206,7 @@ class _Said:
             count = len(times) if kind == "Init" else bisect_right(times, at_ns)
             if count < due or kind == "Init" and count != due:
                 return (
-                    f"messages: {sender} reports in {kind} at {at_ns / SECOND:.6f} s a delivery of {due} messages"
-                    f" in session {confirmed[1]}, but events have {count}"
+                    f"messages: {sender} reports in {kind} at {at_ns / SECOND:.6f} s that it delivered {due} messages"
+                    f" in session {confirmed[1]}, but events has {count}"
                 )
         return None
