@@ -121,6 +121,8 @@ Mobilenet.livePanel = (app) => {
       { class: "mn-job mn-job-" + job.state },
       job.kind === "save"
         ? el("b", "Save: ")
+        : job.kind === "why" && job.state !== "done"
+        ? el("b", "Why " + job.about + " was late: ")
         : job.state === "done"
           ? null // the answer begins with it
           : el("b", "Effect of " + job.about + ": "),
