@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mobilenet
+from mobilenet.interactive.cards import card
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from tests.interactive.sessions import SCENARIOS, played, repeats
@@ -304,3 +305,16 @@ def test_a_second_crash_and_a_second_recovery_are_refused(live: LiveSession) -> 
     with pytest.raises(ScenarioError, match="do: h3 is already down, so crash has no effect; expected recover"):
         live.do("crash", host="h3")
     assert [one.do for one in live.branch.interventions] == ["crash"]
+
+
+@pytest.mark.parametrize("causes", [False, True])
+@pytest.mark.parametrize(("name", "expected"), [("first.yaml", "resend timer"), ("programs/flood.yaml", "tick timer")])
+def test_timers_on_a_card_have_the_names_of_the_protocol(name: str, expected: str, causes: bool) -> None:
+    session = mobilenet.live(ROOT / name, 1, {"record.causes": causes}, allow_code=True)
+    try:
+        session.play(6)
+        cards = [card(session.simulation, node.name) or {} for node in session.simulation.nodes]
+        names = {words for found in cards for words, _ in found["timers"]}
+    finally:
+        session.close()
+    assert expected in names and not names & {"fire timer", "on due timer", "timer"}, names

@@ -383,3 +383,9 @@ def test_the_panels_of_a_narrow_window_cover_no_station(width: int, height: int,
         page.until(seen)
         window.play_to(3)
         assert window.value(seen)
+        for chosen in ("{kind: 'host', id: 1}", "{kind: 'message', id: 0}", "{kind: 'station', id: 2}", "null"):
+            page.evaluate(f"{APP}.select({chosen})")  # a card takes its place, and gives it back
+            page.until(seen)
+        before = window.value(f"{APP}.map.getZoom()")
+        page.evaluate(f"{APP}.map.setZoom({before} + 1, {{animate: false}}); {APP}.select({{kind: 'host', id: 1}})")
+        assert window.value(f"{APP}.map.getZoom()") == before + 1  # where the user has moved the map it stays

@@ -12,6 +12,7 @@ from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.writer import file_digests
 from mobilenet.scenario import load_scenario
+from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.verify import verify_run
 from tests.programs.own import AROUND
 
@@ -127,3 +128,16 @@ def test_protocols_of_papers_lose_nothing() -> None:
     reliable = Path(mobilenet.__file__).parents[1] / "scenarios" / "vcube" / "reliable.yaml"
     with pytest.raises(ScenarioError, match="assumes that no message is lost; only programs run with losses"):
         load_scenario(reliable, ["network.loss=0.1"])
+
+
+@pytest.mark.parametrize("loses", [True, False], ids=["losses", "a crash"])
+def test_the_record_of_causes_keeps_nothing_of_what_never_arrives(loses: bool, tmp_path: Path) -> None:
+    path = scenario(tmp_path, AGAIN if loses else ONCE, loss=0.3 if loses else 0)
+    changes = ["record.causes=true", *([] if loses else ["faults=[{process: p1, at: 3}]"])]
+    experiment = Experiment(load_scenario(path).changed(changes), allow_code=True)
+    experiment.run()
+    assert experiment.causes is not None
+    travelling = experiment.causes._travelling
+    sent_at = experiment.recording.causes.lists["time_ns"]
+    latest = experiment.kernel.now - 3 * 10**9  # the detectors' own messages never end
+    assert all(sent_at[row] > latest for copies in travelling.values() for row, _ in copies), travelling
