@@ -150,7 +150,7 @@ Mobilenet.liveSpace = (app) => {
     for (let i = own.time.length - 1; i >= 0 && own.time[i] >= from; i--)
       if (own.time[i] <= t) g.fillRect(x(own.time[i]) - 1.5, y(name) - 9, 3, 6);
     text(g, app.clockText(from, true, 2), LEFT, height - 4);
-    const room = width - LEFT - 8 - g.measureText(LEGEND).width; // beside the times, or above them
+    const room = width - LEFT - 8 - g.measureText(LEGEND).width; // next to the times, or above them
     if (room > 0) text(g, LEGEND, (LEFT + width - 8) / 2, height - (room > 120 ? 4 : 17), "center");
     text(g, app.clockText(from + SPAN_S, true, 2), width - 8, height - 4, "right");
   };
