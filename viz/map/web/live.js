@@ -157,8 +157,9 @@ Mobilenet.live = (app) => {
     if (reply.error) app.say(reply.error);
     return reply;
   };
+  const isBack = () => !live.following && !run.live.is_real_time;
   // In the past it happens there: another branch begins.
-  live.touch = (what) => live.tell({ command: "do", what, ...(live.following ? {} : { back_to_s: clock.t }) });
+  live.touch = (what) => live.tell({ command: "do", what, ...(isBack() ? { back_to_s: clock.t } : {}) });
   // Go to the next of its kind, from the time shown. A host that begins or ends a handoff is chosen then; else
   // the selection stays.
   live.step = async (what) => {
@@ -260,7 +261,7 @@ Mobilenet.live = (app) => {
   clock.seek = (t) => {
     const wasFollowing = live.following;
     live.following = t >= run.now_s - 1e-9;
-    if (wasFollowing !== live.following) live.ask({ command: "hold", on: wasFollowing }); // it waits meanwhile
+    if (wasFollowing !== live.following && !run.live.is_real_time) live.ask({ command: "hold", on: wasFollowing }); // it waits meanwhile
     own.seek(t);
     clock.playing = live.following && Boolean(live.state && live.state.is_playing);
     if (live.following && live.state) clock.speed = live.state.speed;
@@ -271,7 +272,7 @@ Mobilenet.live = (app) => {
     else own.play();
   };
   clock.pause = () => {
-    if (live.following && live.state && live.state.is_playing) live.ask({ command: "pause" });
+    if (live.following && live.state && live.state.is_playing) live.tell({ command: "pause" });
     else own.pause();
   };
   clock.at = (speed) => {
