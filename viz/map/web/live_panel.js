@@ -179,7 +179,8 @@ Mobilenet.livePanel = (app) => {
     drawn = -Infinity, // when the curves were
     listed = "",
     lined = "",
-    worked = "";
+    worked = "",
+    latest = ""; // the state of the last job
   const words = () => {
     if (live.isBroken) return "The connection is broken: the run has ended, or the page was refused.";
     if (live.busy)
@@ -245,6 +246,10 @@ Mobilenet.livePanel = (app) => {
     if (jobKey !== worked) {
       worked = jobKey;
       keep(jobs, live.jobs.slice(-6).reverse(), jobLine, null, (job) => job.number + job.state + job.text);
+      const last = live.jobs.at(-1),
+        state = last ? last.number + last.state : "";
+      if (state !== latest && last) jobs.firstElementChild.scrollIntoView({ block: "nearest" });
+      latest = state;
     }
     if (!clock.playing || stamp - drawn > 500) {
       drawn = stamp;
