@@ -9,6 +9,7 @@ import pytest
 
 import mobilenet
 from mobilenet.api import Run, run
+from mobilenet.cli.run import _summary
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.writer import file_digests
 from mobilenet.scenario import load_scenario
@@ -88,6 +89,8 @@ def test_programs_that_send_again_deliver_everything(tmp_path: Path) -> None:
 
 def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
     done = played(tmp_path, ONCE, partitions=[{"since": 0, "until": 400, "apart": ["p0", "p1"]}])
+    assert "40 of them lost" in _summary(done)
+    assert "partition from 0 to 400 t.u.: p0, p1 apart from all others" in _summary(done)
     assert done.counters["messages"]["lost"] == 4 * 5 * 2 and done.metrics["deliveries"] == 4 * 5 * 2
     assert done.verdicts["agreement"].answer == "unknown"
 

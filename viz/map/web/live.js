@@ -261,18 +261,20 @@ Mobilenet.live = (app) => {
   clock.seek = (t) => {
     const wasFollowing = live.following;
     live.following = t >= run.now_s - 1e-9;
-    if (wasFollowing !== live.following && !run.live.is_real_time) live.ask({ command: "hold", on: wasFollowing }); // it waits meanwhile
+    if (wasFollowing !== live.following && !run.live.is_real_time)
+      live.ask({ command: "hold", on: wasFollowing }); // it waits meanwhile
     own.seek(t);
     clock.playing = live.following && Boolean(live.state && live.state.is_playing);
     if (live.following && live.state) clock.speed = live.state.speed;
   };
   live.toNow = () => clock.seek(run.now_s);
+  const sent = (command) => live.tell({ command });
   clock.play = () => {
-    if (live.following) live.tell({ command: "play" });
+    if (live.following) sent("play");
     else own.play();
   };
   clock.pause = () => {
-    if (live.following && live.state && live.state.is_playing) live.tell({ command: "pause" });
+    if (live.following && live.state && live.state.is_playing) sent("pause");
     else own.pause();
   };
   clock.at = (speed) => {
