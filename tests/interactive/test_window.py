@@ -405,3 +405,17 @@ def test_the_answer_and_its_progress_are_in_sight(served: Server) -> None:
             page.evaluate(f"{LIVE}.jobs = [{json.dumps(job)}]; {APP}.changed()")
             page.until(f"(document.querySelector('.mn-job') || document.body).textContent.includes({words[:9]!r})")
             page.until(seen)
+
+
+def test_a_view_of_the_whole_field_is_fitted_again_after_a_rewind(served: Server) -> None:
+    with Page(390, 844) as page:
+        window = Window(page, served)
+        window.play_to(5)
+        zoom = window.value(f"{APP}.map.getZoom()")
+        page.evaluate("window.isBefore = true")
+        page.evaluate(f"{LIVE}.ask({{command: 'rewind', to_s: 2}})")
+        page.until("window.isBefore === undefined")
+        window.until_ready()
+        assert window.value(f"{APP}.map.getZoom()") == pytest.approx(zoom, abs=0.2)
+        page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+        assert window.value(f"{APP}.refit()") is True

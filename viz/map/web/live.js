@@ -184,6 +184,7 @@ Mobilenet.live = (app) => {
       kept = {
         center: [center.lat, center.lng],
         zoom: app.map.getZoom(),
+        isWhole: app.refit(),
         layers: app.layers,
         selected: app.selected,
         steps: stepsSaid,
@@ -205,7 +206,8 @@ Mobilenet.live = (app) => {
     app.dark(kept.dark);
     if (kept.words) app.say(kept.words);
     stepsSaid = kept.steps ?? null;
-    app.map.setView(kept.center, kept.zoom, { animate: false });
+    if (kept.isWhole) app.fit();
+    else app.map.setView(kept.center, kept.zoom, { animate: false });
     const counts = { host: run.count, station: run.stationCount };
     if (kept.selected && kept.selected.id < (counts[kept.selected.kind] || 0)) app.select(kept.selected);
     return true;
