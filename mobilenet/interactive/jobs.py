@@ -168,9 +168,8 @@ class Jobs:
         if self._is_closing:
             return
         shorter = scenario.changed([f"duration_s={end_s!r}", "interventions=[]", f"warmup_s={one.at_s!r}"])
-        levels = [[plain(other) for other in some] for some in ([each for each in shown if each is not one], shown)]
-        for level in levels:
-            with_list(shorter, level)  # it can be
+        sides = ([each for each in shown if each is not one], shown)  # without it others may have no effect
+        levels = [[plain(other) for other in with_list(shorter, some).interventions] for some in sides]
         (folder / "world").mkdir()
         write_scenario(folder / "world", shorter)
         study = {
