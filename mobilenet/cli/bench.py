@@ -25,7 +25,7 @@ def bench(
     Every time is also given relative to a bare event queue on the same machine.
     """
     with reporting():
-        from mobilenet.bench import broadcasts, live, programs, radios, simulator, start, whole_runs
+        from mobilenet.bench import broadcasts, delays, live, programs, radios, simulator, start, whole_runs
         from mobilenet.bench.row import append, heading, line
         from mobilenet.engine import native
         from mobilenet.studies.spark import NOT_INSTALLED, is_installed
@@ -42,6 +42,7 @@ def bench(
             ("_radios", radios.COLUMNS, radios.measure(repeat)),
             ("_programs", programs.COLUMNS, programs.measure(repeat)),
             ("_whole_runs", whole_runs.COLUMNS, whole_runs.measure(repeat)),
+            ("_delays", delays.COLUMNS, delays.measure(repeat)),
             ("_start", start.COLUMNS, start.measure(repeat)),
             ("_live", live.COLUMNS, live.measure(repeat)),
         ]

@@ -13,9 +13,11 @@ from mobilenet.cli.console import Exit, fail, print_table, say
 from mobilenet.quoting import counted, quoted
 
 if TYPE_CHECKING:
+    from mobilenet.why.kinds import Part
     from mobilenet.why.record import Delivery
-    from mobilenet.why.shares import Part, Shares
+    from mobilenet.why.shares import Shares
     from mobilenet.why.stories import Stories
+    from mobilenet.why.stretches import Stretch
 
 MOST_PARTS = 12  # rows of a table of parts
 LONGEST = 10  # deliveries
@@ -28,7 +30,7 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
     """
     from mobilenet.why.shares import counted_deliveries, shares, slowest
 
-    deliveries = counted_deliveries(stories, *_window_ns(run))
+    deliveries = counted_deliveries(stories, *window_ns(run))
     late = slowest(stories, deliveries)
     whole, tail = shares(stories, deliveries), shares(stories, late)
     if as_json:
@@ -44,19 +46,21 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
         f" the slowest {counted(tail.deliveries, 'delivery')} (5 %): {_mean(tail, node)}"
     )
     _print_parts(whole, tail, node)
-    say(f"{_percent(whole.held_ns / max(1, whole.delay_ns))} of the delay was spent behind other messages.")
+    say(f"{percent(whole.held_ns / max(1, whole.delay_ns))} of the delay was spent behind other messages.")
     for title, name_of in (("cell", lambda one: one.station), ("receiver", lambda one: one.node)):
         _print_groups(title, stories, deliveries, name_of)
     _print_longest(stories, late[:LONGEST])
     say(f"Next: mobilenet why {quoted(run)} --message {late[0].message} --at {late[0].node}{allowed}")
 
 
-def _window_ns(run: Path) -> tuple[int, int]:
+def window_ns(run: Path) -> tuple[int, int]:
     """The observed time; of processes, all of the run."""
+    from mobilenet.rundir.kinds import kind_of
     from mobilenet.rundir.reader import read_manifest
 
     manifest = read_manifest(run)
-    return round(manifest.get("warmup_s", 0) * 1e9), round(manifest.get("duration_s", manifest["simulated_s"]) * 1e9)
+    begin_s, end_s = kind_of(manifest).window(manifest)
+    return round(begin_s * 1e9), round(end_s * 1e9)
 
 
 def _document(found: Shares) -> dict[str, Any]:
@@ -74,9 +78,9 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
     parts = list(whole.by_part.items())
     rows = [
         (
-            _milli(length / whole.deliveries, node),
-            _percent(whole.share(part)),
-            _percent(tail.share(part)),
+            milli(length / whole.deliveries, node),
+            percent(whole.share(part)),
+            percent(tail.share(part)),
             LEGS[part[1]],
             f"{kind_name(part[0])}: {KINDS[part[0]]}",
         )
@@ -85,7 +89,7 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
     print_table((f"mean ({_small_unit(node)})", "share", "slowest", "where", "what"), rows, right=[0, 1, 2])
     if len(parts) > MOST_PARTS:
         rest = sum(length for _, length in parts[MOST_PARTS:])
-        say(f"... and {counted(len(parts) - MOST_PARTS, 'smaller part')}, {_percent(rest / whole.delay_ns)} together")
+        say(f"... and {counted(len(parts) - MOST_PARTS, 'smaller part')}, {percent(rest / whole.delay_ns)} together")
 
 
 def _print_groups(
@@ -134,7 +138,37 @@ def _largest(found: Shares) -> str:
     if not found.delay_ns:
         return "no delay"
     part = next(iter(found.by_part))
-    return f"{_percent(found.share(part))} {kind_name(part[0])}, {LEGS[part[1]]}"
+    return f"{percent(found.share(part))} {kind_name(part[0])}, {LEGS[part[1]]}"
+
+
+# --- one story
+
+
+def stretch_rows(stories: Stories, story: Sequence[Stretch], receiver: str) -> list[dict[str, Any]]:
+    """What `--json` prints of each stretch. Times count from the first."""
+    from mobilenet.why.words import Words
+
+    words = Words(stories.record)
+    return [
+        {
+            "from_ns": s.begin_ns - story[0].begin_ns,
+            "length_ns": s.length_ns,
+            "kind": s.kind,
+            "leg": s.leg,
+            "place": s.place,
+            "held_by": s.held_by or None,
+            "sentence": words.sentence(s, receiver),
+        }
+        for s in story
+    ]
+
+
+def print_stretches(rows: Sequence[dict[str, Any]]) -> None:
+    print_table(
+        ("from (ms)", "for (ms)", "kind", "what happened"),
+        [(exactly(r["from_ns"]), exactly(r["length_ns"]), kind_name(r["kind"]), r["sentence"]) for r in rows],
+        right=[0, 1],
+    )
 
 
 # --- two runs
@@ -145,7 +179,7 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
     from mobilenet.why.shares import counted_deliveries, shares
 
     found = [
-        {(one.node, one.message): one for one in counted_deliveries(own, *_window_ns(run))}
+        {(one.node, one.message): one for one in counted_deliveries(own, *window_ns(run))}
         for run, own in zip(runs, stories, strict=True)
     ]
     common = [key for key in found[0] if key in found[1]]
@@ -190,9 +224,9 @@ def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node:
         (f"change ({unit})", f"first ({unit})", f"second ({unit})", "where", "what"),
         [
             (
-                _milli((b - a) / deliveries, node, "+.4g"),
-                _milli(a / deliveries, node),
-                _milli(b / deliveries, node),
+                milli((b - a) / deliveries, node, "+.4g"),
+                milli(a / deliveries, node),
+                milli(b / deliveries, node),
                 LEGS[leg],
                 f"{kind_name(kind)}: {KINDS[kind]}",
             )
@@ -242,7 +276,7 @@ def _small_unit(node: str) -> str:
     return "t.u." if node[0] == "p" else "ms"
 
 
-def _milli(time_ns: float, node: str, form: str = ".4g") -> str:
+def milli(time_ns: float, node: str, form: str = ".4g") -> str:
     return f"{time_ns / (1e9 if node[0] == 'p' else 1e6):{form}}"
 
 
@@ -250,5 +284,5 @@ def _mean(found: Shares, node: str) -> str:
     return in_s(found.delay_ns / found.deliveries, node)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return f"{share * 100:.1f} %"

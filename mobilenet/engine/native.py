@@ -51,6 +51,7 @@ MODULES = (
     "mobilenet.propagation.shadowing",
     "mobilenet.propagation.walls",
     "mobilenet.rundir.recorder",
+    "mobilenet.simulation.causes",
     "mobilenet.engine.keyed_draws",
     "mobilenet.engine.random_streams",
     "mobilenet.engine.timer",

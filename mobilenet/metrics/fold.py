@@ -29,6 +29,7 @@ class Handoff(NamedTuple):
     node: str
     begin_ns: int
     end_ns: int
+    session: int | None
     cause: str
     detail: dict[str, Any]
 
@@ -119,7 +120,7 @@ class EventFold:
             told = json.loads(detail or "{}")
             self.traits |= {"recovered", "skipped"} & told.keys()
             if self._is_inside(began):
-                self.handoffs.append(Handoff(node, began, time, cause, told))
+                self.handoffs.append(Handoff(node, began, time, session, cause, told))
 
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
         "broadcast": _broadcast,

@@ -188,8 +188,12 @@ class Interrupted(NamedTuple):
     """A handoff, and how long its host delivered nothing."""
 
     handoff: Handoff
-    interruption_s: float | None  # None: nothing before or after it, or the host crashed or left meanwhile
+    between_ns: tuple[int, int] | None  # None: nothing before or after it, or the host crashed or left meanwhile
     excess_s: float | None  # beyond the host's usual time between deliveries
+
+    @property
+    def interruption_s(self) -> float | None:
+        return None if self.between_ns is None else (self.between_ns[1] - self.between_ns[0]) / SECOND
 
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
@@ -212,13 +216,13 @@ def interrupted(fold: EventFold) -> list[Interrupted]:
             heard[node] = fold.deliveries.time_ns[fold.deliveries.of(node)]
         times, breaks = heard[node], fold.breaks[node]
         before, after = (int(np.searchsorted(times, ns)) for ns in (handoff.begin_ns, handoff.end_ns))
-        interruption = excess = None
+        between = excess = None
         if before > 0 and after < len(times) and not _within(breaks, times[before - 1], times[after]):
-            interruption = int(times[after] - times[before - 1]) / SECOND
+            between = int(times[before - 1]), int(times[after])
             if node not in usual:
                 usual[node] = _usual_interval(times, breaks)
-            excess = interruption - usual[node] / SECOND
-        found.append(Interrupted(handoff, interruption, excess))
+            excess = (between[1] - between[0]) / SECOND - usual[node] / SECOND
+        found.append(Interrupted(handoff, between, excess))
     return found
 
 

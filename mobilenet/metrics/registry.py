@@ -16,6 +16,7 @@ from typing import Any
 from mobilenet.metrics.buffers import BUFFER_SIZES, LENGTHS_OF_LISTS, sizes
 from mobilenet.metrics.datagrams import DATAGRAMS
 from mobilenet.metrics.declaration import Declared, Metric
+from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.mobile import HANDOFFS, MESSAGES, QUEUES
 from mobilenet.metrics.network import NETWORK
 from mobilenet.metrics.processes import OF_PROCESSES
@@ -108,7 +109,7 @@ def better(metric: str, of_processes: bool = False) -> str:
 
 
 def _declared(metric: str, of_processes: bool) -> Declared | None:
-    known = (PROCESSES if of_processes else MOBILE).get(metric)
+    known = (PROCESSES if of_processes else MOBILE).get(metric) or DELAY_SHARES.get(metric)
     if known is None and not of_processes and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
         who, quantity, kind = buffer.groups()
         known = sizes(f"{who}_{quantity}", f"messages in {quantity} of a {who}")[kind == "max"]

@@ -24,6 +24,8 @@ from mobilenet.clock import SECOND
 from mobilenet.judgement import with_own_metrics
 from mobilenet.metrics import OwnMetric
 from mobilenet.metrics.buffers import measured
+from mobilenet.metrics.declaration import Row
+from mobilenet.metrics.delay_shares import delay_shares
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.fold import EventFold
 from mobilenet.metrics.mobile import interrupted
@@ -32,6 +34,8 @@ from mobilenet.rundir.kinds import MOBILE, kind_of
 from mobilenet.rundir.reader import read_coded, read_json
 from mobilenet.rundir.table import Table
 from mobilenet.studies.statistics import mser5, relative_slope, survival_quantiles
+from mobilenet.why.shares import counted_deliveries, shares
+from mobilenet.why.stories import recorded_stories
 
 RATIO = 1.001  # of two neighbouring bins
 SHORTEST_S = 1e-7
@@ -59,6 +63,8 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
         manifest_from = {**manifest, "warmup_s": begin}
         found = dict(with_own_metrics(events, samples, read_json(directory, "counters.json"), manifest_from, own)[0])
         found |= {"steady": 0 if cut_s is None else 1, "warmup_cut_s": cut_s}
+    if (directory / "causes.parquet").exists():
+        found = found | _delay_shares(directory, round(begin * SECOND), round(end * SECOND))
     values = {name: float(value) for name, value in found.items() if value is not None}
     inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
     values |= _survival(events, inside, begin, end, found.get("broadcasts_undelivered") or 0)
@@ -66,6 +72,12 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
     return Measured(values, over_time, *counted(inside), _handoffs(events, begin, end))
+
+
+def _delay_shares(directory: Path, begin_ns: int, end_ns: int) -> Row:
+    stories = recorded_stories(directory)
+    found = shares(stories, counted_deliveries(stories, begin_ns, end_ns))
+    return delay_shares(found.delay_ns, found.held_ns, found.by_part)
 
 
 def _handoffs(events: Table, begin_s: float, end_s: float) -> list[dict[str, Any]]:

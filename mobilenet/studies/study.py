@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobilenet.api import run
+from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.registry import MOBILE
 from mobilenet.quoting import as_file_name
 from mobilenet.rundir.writer import write_json
@@ -118,6 +119,10 @@ def _require_metrics(study: Study) -> None:
 def require_metric(study: Study, metric: str) -> None:
     """Before anything is run. What runs of processes are measured by depends on their protocol."""
     scenario = study.scenario_with()
+    if metric in DELAY_SHARES:
+        if not study.base().record.causes:
+            raise StudyError(f"{metric}: needs the causes of each run; expected `set: {{record: {{causes: true}}}}`")
+        return
     if isinstance(scenario, ProcessScenario):
         return
     known = [*known_metrics(), *(reference.rpartition(":")[2] for reference in scenario.metrics)]

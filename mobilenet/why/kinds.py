@@ -27,6 +27,7 @@ HANDOFF: Final = "handoff"
 ELSEWHERE: Final = "elsewhere"
 UNEXPLAINED: Final = "not_explained"
 
+Part = tuple[str, str]  # kind, leg
 UPLINK, BACKBONE, CELL, HOST = "uplink", "backbone", "cell", "host"
 
 KINDS: Final = {
@@ -55,4 +56,13 @@ LEGS: Final = {
     BACKBONE: "backbone",
     CELL: "station to host",
     HOST: "at the receiver",
+}
+
+OLD_SESSION: Final = "old_session"
+DETECTION: Final = "detection"
+IDLE: Final = "idle"
+OF_INTERRUPTIONS: Final = {  # besides KINDS
+    OLD_SESSION: "with the old station, after its last delivery there",
+    DETECTION: "between two ticks of attachment, the host came to the new cell",
+    IDLE: "in the new session, until the next message to be delivered is broadcast",
 }

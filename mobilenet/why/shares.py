@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import NamedTuple
 
+from mobilenet.why.kinds import Part
 from mobilenet.why.record import Delivery
 from mobilenet.why.stories import Stories
 
 SLOWEST = 0.05
-Part = tuple[str, str]  # kind, leg
 
 
 class Shares(NamedTuple):

@@ -11,10 +11,12 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
+from mobilenet.rundir.reader import read_coded
 from mobilenet.rundir.table import Table
-from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
 from mobilenet.why.kinds import (
     AIR,
     BACKBONE,
@@ -39,7 +41,7 @@ from mobilenet.why.kinds import (
 )
 from mobilenet.why.record import ACKNOWLEDGED, ARRIVED, NONE, RECEIVED, SENT, TIMER, WIRE, Delivery, Record
 from mobilenet.why.states import States
-from mobilenet.why.stretches import Stretch, clipped, cut, filled, leg_at
+from mobilenet.why.stretches import Stretch, behind, clipped, cut, filled, leg_at
 from mobilenet.why.wires import Departures, departures
 
 WAITING = frozenset((RETRY, TIMER_WAIT, UNEXPLAINED, ELSEWHERE))  # what the state of a host explains better
@@ -58,7 +60,7 @@ class Stories:
 
     def __init__(self, record: Record, states: States, departures: Departures) -> None:
         self.record = record
-        self._states = states
+        self.states = states
         self._departures = departures
         self._delivery = {(one.node, one.message): one for one in record.deliveries}
         self._before: dict[int, Delivery] = {}  # event of a delivery -> the one before it in its handler
@@ -105,7 +107,7 @@ class Stories:
         handler = one.handler
         if handler != NONE and one.message in record.messages[handler] and record.is_received(handler, one.node):
             return handler
-        since_ns = self._states.session_began_ns(one.node, one.time_ns)
+        since_ns = self.states.session_began_ns(one.node, one.time_ns)
         got = [
             row
             for row in record.arrivals.get(one.message, ())
@@ -122,8 +124,7 @@ class Stories:
             return [Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)]
         blocker = self._blocker(one)
         if blocker is not None:
-            story = clipped(self.of(blocker.message, one.node), from_ns, to_ns)
-            story = [stretch._replace(held_by=stretch.held_by or blocker.message) for stretch in story]
+            story = behind(clipped(self.of(blocker.message, one.node), from_ns, to_ns), blocker.message)
             return filled(story, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
         return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
@@ -159,22 +160,22 @@ class Stories:
 
     def _new_way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
         out: list[Stretch] = []  # backwards
-        sender = self._departure(row, out, self._leg(row), node)
+        sender = self.departure(row, out, self.leg(row), node)
         departed = self.record.cause[row]
         if departed != NONE:
-            errand = Errand(message, self._leg(departed), node)
+            errand = Errand(message, self.leg(departed), node)
             if self._dwell(out, errand, sender, departed, receiver):
                 self._personal.add((row, message))
         out.reverse()
         return out
 
-    def _leg(self, row: int) -> str:
+    def leg(self, row: int) -> str:
         """The leg of what is sent in this row."""
         if self.record.step[row] in (WIRE, ARRIVED):
             return BACKBONE
         return CELL if self.record.node[row][0] == "s" else UPLINK
 
-    def _departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
+    def departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
         """From the queue of a node to the handler of the receiver, backwards. Returns the sender."""
         record = self.record
         row_sent = record.cause[row]
@@ -320,7 +321,7 @@ class Stories:
             if is_own:
                 part.append(Stretch(record.time_ns[queued], end_ns, QUEUE, leg, node, row, reason))
             else:
-                self._departure(row, part, leg, node)
+                self.departure(row, part, leg, node)
             out.extend(stretch for one in part if (stretch := cut(one, begin_ns, end_ns)).length_ns > 0)
             end_ns, node = max(begin_ns, min(end_ns, record.time_ns[queued])), record.node[queued]
             row = record.cause[queued]
@@ -337,7 +338,7 @@ class Stories:
             return [rest]
         away = [
             rest._replace(begin_ns=a, end_ns=b, kind=ELSEWHERE, reason=station)
-            for a, b, station in self._states.stations(target, begin_ns, end_ns)
+            for a, b, station in self.states.stations(target, begin_ns, end_ns)
             if station != holder
         ]
         return filled(away, begin_ns, end_ns, rest)
@@ -350,12 +351,12 @@ class Stories:
         for stretch in story:
             if stretch.length_ns <= 0:
                 continue
-            host = sender if stretch.leg == UPLINK else receiver if stretch.leg in (CELL, HOST) else ""
-            if stretch.kind not in WAITING or not host or stretch.held_by:
+            if stretch.kind not in WAITING or stretch.held_by or stretch.leg == BACKBONE:
                 out.append(stretch)
                 continue
+            host = sender if stretch.leg == UPLINK else receiver
             at_ns = stretch.begin_ns
-            for begin_ns, end_ns, state in self._states.between(host, stretch.begin_ns, stretch.end_ns):
+            for begin_ns, end_ns, state in self.states.between(host, stretch.begin_ns, stretch.end_ns):
                 if begin_ns > at_ns:
                     out.append(stretch._replace(begin_ns=at_ns, end_ns=begin_ns))
                 out.append(stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason=""))
@@ -369,3 +370,10 @@ def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) 
     """The stories of all deliveries of a recording."""
     record = Record(causes, events)
     return Stories(record, States(events), departures(record, scenario))
+
+
+def recorded_stories(directory: Path) -> Stories:
+    """The stories of a run that recorded its causes."""
+    return stories(
+        read_coded(directory, "causes"), read_coded(directory, "events"), load_scenario(directory / "scenario.yaml")
+    )

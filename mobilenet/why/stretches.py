@@ -38,14 +38,26 @@ def leg_at(place: str, receiver: str) -> str:
 
 
 def cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
-    begin_ns = min(max(stretch.begin_ns, begin_ns), end_ns)
-    return stretch._replace(begin_ns=begin_ns, end_ns=max(begin_ns, min(stretch.end_ns, end_ns)))
+    begin_ns = min(max(stretch[0], begin_ns), end_ns)
+    return Stretch._make((begin_ns, max(begin_ns, min(stretch[1], end_ns)), *stretch[2:]))
 
 
 def clipped(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
-    """The part of a story between two times."""
-    parts = (cut(s, begin_ns, end_ns) for s in story if s.end_ns > begin_ns and s.begin_ns < end_ns)
-    return [stretch for stretch in parts if stretch.length_ns > 0]
+    """The part of a story between two times. Called for each message in a chain: most stretches lie within."""
+    out: list[Stretch] = []
+    for stretch in story:
+        a, b = stretch[0], stretch[1]
+        if a >= begin_ns and b <= end_ns:
+            if b > a:
+                out.append(stretch)
+        elif b > begin_ns and a < end_ns:
+            out.append(cut(stretch, begin_ns, end_ns))
+    return out
+
+
+def behind(story: Iterable[Stretch], message: str) -> list[Stretch]:
+    """The story of a message that held another one back."""
+    return [stretch if stretch[7] else Stretch._make((*stretch[:7], message)) for stretch in story]
 
 
 def filled(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from mobilenet.clock import MILLISECOND, SECOND, ns
-from mobilenet.network.wired.parameters import LinkParameters
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork
 from mobilenet.why.record import WIRE, Record
@@ -26,12 +25,13 @@ class Departures(Protocol):
 
 
 class OnLinks:
-    def __init__(self, record: Record, parameters: LinkParameters, between_processes: bool) -> None:
+    """`header_bytes`: what the recorded size leaves out."""
+
+    def __init__(self, record: Record, bandwidth_mbps: float, delay_ms: float, header_bytes: int = 0) -> None:
         self._record = record
-        self._bits_per_s = round(parameters.bandwidth_mbps * 1_000_000)
-        self._delay_ns = round(parameters.delay_ms * MILLISECOND)
-        # of stations the record has the size with headers, of processes without
-        self._header_bytes = parameters.header_bytes if between_processes else 0
+        self._bits_per_s = round(bandwidth_mbps * 1_000_000)
+        self._delay_ns = round(delay_ms * MILLISECOND)
+        self._header_bytes = header_bytes
 
     def times(self, put: int, arrived_ns: int) -> tuple[int, int]:
         end_ns = arrived_ns - self._delay_ns
@@ -69,10 +69,13 @@ class OnServers:
 
 def departures(record: Record, scenario: Scenario | ProcessScenario) -> Departures:
     if not isinstance(scenario, ProcessScenario):
-        return OnLinks(record, scenario.stations.backbone, False)
+        backbone = scenario.stations.backbone
+        return OnLinks(record, backbone.bandwidth_mbps, backbone.delay_ms)
     network = scenario.network
     if isinstance(network, AbstractNetwork):
         return OnServers(record, ns(network.send))
     if isinstance(network, PacketNetwork):
         return OnServers(record, ns(network.queue))
-    return OnLinks(record, network, True) if network.edges is None else OverSeveral(record)
+    if network.edges is not None:
+        return OverSeveral(record)
+    return OnLinks(record, network.bandwidth_mbps, network.delay_ms, network.header_bytes)

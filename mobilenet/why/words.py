@@ -95,6 +95,12 @@ class Words:
                 return f"{place} is out of coverage"
             case kinds.HANDOFF:
                 return f"{place} is between two sessions"
+            case kinds.OLD_SESSION:
+                return f"{place} is with its old station and delivers nothing more there"
+            case kinds.DETECTION:
+                return f"{place} comes to the new cell; its cell is determined at the end of this time"
+            case kinds.IDLE:
+                return f"the next message, {s.reason}, is not broadcast yet" if s.reason else "no message is in transit"
             case kinds.ELSEWHERE:
                 return f"{receiver} is still with {s.reason}"
         return "not explained by the record"

@@ -25,6 +25,7 @@ from mobilenet.rundir.kinds import MOBILE, PROCESSES, kind_of
 from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import read_source
+from mobilenet.why.stories import Stories
 
 from ..style import FAULT
 from .frames import Frames
@@ -64,6 +65,7 @@ class Record:
     frames: Frames | None = None
     is_sinr: bool = False
     buildings: list[Building] = field(default_factory=list)
+    stories: Stories | None = None  # if the run recorded its causes
 
     @property
     def of_processes(self) -> bool:

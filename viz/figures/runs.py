@@ -25,6 +25,7 @@ from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import counted
 from mobilenet.rundir.reader import RunError, read_frame
 from mobilenet.rundir.schema import BUFFERS, buffers_of
+from mobilenet.why.stories import recorded_stories
 
 from ..files import make_folder
 from ..style import (
@@ -47,6 +48,7 @@ from .field import field
 from .frames import by_power, read_frames, reception
 from .outcomes import has_outcomes, outcomes, where_heard
 from .record import BUCKETS, Record, buildings_of, edges_of, manifest_of, mean_level, middles_s, time_axis
+from .stretches import bars_of_run, draw_bars
 
 MOST_LINES = 8
 SHORTEST = 1e-4  # that a logarithmic axis shows
@@ -82,6 +84,8 @@ def _record(directory: Path) -> Record:
     if not record.of_processes:
         record.frames, record.is_sinr = read_frames(directory), by_power(directory)
         record.buildings = buildings_of(directory)
+    if (directory / "causes.parquet").is_file():
+        record.stories = recorded_stories(directory)
     return record
 
 
@@ -302,6 +306,16 @@ def pending(axes: Any, record: Record) -> str:
     )
 
 
+def delay_parts(axes: Any, record: Record) -> str:
+    """What the delay consists of; docs/models/causes.md has the kinds."""
+    assert record.stories is not None
+    bars = bars_of_run(record.stories, round(record.warmup_s * SECOND), round(record.end_s * SECOND))
+    if not bars:
+        return in_words(axes, "No message of the measured time was delivered.")
+    draw_bars(axes, bars)
+    return "Each part from left to right along the way of a message; on the right, the mean delay."
+
+
 def _is_causal(manifest: dict[str, Any]) -> bool:
     """Whether what is held back is held back for causal order."""
     promises = manifest.get("promises")
@@ -326,6 +340,7 @@ def _samples(quantity: str, kind: str) -> Callable[[Record], bool]:
 
 FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record], str]], ...] = (
     ("delays", "Delivery delay", lambda record: len(record.delays_s) > 0, delay_distribution),
+    ("delay_parts", "Parts of the delay", lambda record: record.stories is not None, delay_parts),
     (
         "delays_over_time",
         "Delay over time",

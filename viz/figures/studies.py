@@ -43,11 +43,12 @@ from ..style import (
 )
 from .effects import drawn_effects
 from .means import draw_means, means_note, metrics_of_interest, shown_factor, varied_factors
+from .stretches import draw_bars, level_bars
 
 MOST_LINES = 8
 MOST_BANDS = 3  # over each other
 SHORTEST_S = 1e-4  # that a logarithmic axis shows
-EFFECTS, DELAYS = "Effects of the settings", "Delivery delay"
+EFFECTS, DELAYS, PARTS = "Effects of the settings", "Delivery delay", "Parts of the delay"
 NEEDED = {
     "means": "a factor with at least two levels, and a metric",
     "effects": "several factors that vary, with means in all configurations",
@@ -80,7 +81,7 @@ def study_figures(
         )
     if has_many:
         return drawn
-    drawn += _delays(tables, folder, look)
+    drawn += _delays(tables, folder, look) + _delay_parts(tables, folder, look)
     buffers = _frame(tables.rows("tables/buffers.csv"))
     for buffer, name, title in _buffers_shown(buffers):
         drawn += _buffer(
@@ -220,6 +221,20 @@ def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tup
     is_whole = (tables.path / "tables/distribution.csv").is_file()
     table = _frame(tables.rows(f"tables/{'distribution' if is_whole else 'delays'}.csv"))
     return None if table.empty or table.delay_s.isna().all() else _steps(tables, table, is_whole, look)
+
+
+def _delay_parts(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
+    """What the delay consists of at each level, if the runs recorded their causes."""
+    bars = level_bars(tables)[:MOST_LINES]
+    if not bars:
+        return []
+    with page(*look.size(7, 1.2 + 0.75 * len(bars))) as (figure, axes):
+        draw_bars(axes, bars)
+        note = (
+            f"Means of the shares over n = {tables.replications} replications; on the right, the mean delay."
+            f"{tables.said_of_unstable()}"
+        )
+        return [_finish(figure, tables, PARTS, note, (folder, "delay_parts"), look)]
 
 
 @contextmanager

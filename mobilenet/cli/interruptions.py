@@ -1,0 +1,118 @@
+"""What the interruptions by handoffs consist of, as tables for a terminal: of one handoff, and of all of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mobilenet.cli.console import Exit, fail, print_table, say
+from mobilenet.cli.delays import (
+    in_s,
+    kind_name,
+    milli,
+    percent,
+    print_as_json,
+    print_stretches,
+    stretch_rows,
+    window_ns,
+)
+from mobilenet.quoting import counted, cut, quoted
+
+if TYPE_CHECKING:
+    from mobilenet.why.handoffs import Interruption, Interruptions
+    from mobilenet.why.kinds import Part
+    from mobilenet.why.stories import Stories
+
+MOST_NAMED = 10
+
+
+def interruptions(run: Path, stories: Stories, name: str | None, as_json: bool, allowed: str) -> None:
+    """Print what interrupts deliveries at handoffs; `name`: of one, HOST:SESSION."""
+    from mobilenet.scenario import load_scenario
+    from mobilenet.why.handoffs import Interruptions
+
+    found = interrupting(run)
+    walk = Interruptions(stories, load_scenario(run / "scenario.yaml"))
+    if name is None:
+        _all(run, walk, found, as_json, allowed)
+        return
+    one = next((one for one in found if _name(one) == name), None)
+    if one is None:
+        known = f"; expected one of the run, as in {_name(found[0])}" if found else ""
+        fail(f"--handoff: {cut(name, 40)} is not a confirmed handoff between two deliveries{known}", Exit.BAD_INPUT)
+    _one(run, stories, walk, one, as_json, allowed)
+
+
+def interrupting(run: Path) -> list[Interruption]:
+    """The confirmed handoffs of the measured time that interrupt deliveries, as the metric counts them."""
+    from mobilenet.metrics.fold import EventFold
+    from mobilenet.metrics.mobile import interrupted
+    from mobilenet.rundir.reader import read_coded
+    from mobilenet.why.handoffs import Interruption
+
+    return [
+        Interruption(row.handoff.node, row.handoff.session, last, row.handoff.begin_ns, row.handoff.end_ns, first)
+        for row in interrupted(EventFold(read_coded(run, "events"), *window_ns(run)))
+        if row.between_ns is not None and row.handoff.cause == "cell"
+        for last, first in [row.between_ns]
+    ]
+
+
+def _name(one: Interruption) -> str:
+    return f"{one.host}:{one.session}"
+
+
+def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: bool, allowed: str) -> None:
+    from mobilenet.why.handoffs import parts_of
+
+    total_ns = sum(one.length_ns for one in found)
+    parts = parts_of(stretch for one in found for stretch in walk.of(one))
+    if as_json:
+        listed = [{"kind": kind, "leg": leg, "ns": length} for (kind, leg), length in parts.items()]
+        print_as_json({"handoffs": len(found), "interruption_ns": total_ns, "parts": listed})
+        return
+    if not found:
+        say(f"{quoted(run)}: no confirmed handoff of the observed time is between two deliveries at its host")
+        say(f"Next: mobilenet show {quoted(run)}")
+        return
+    node = found[0].host
+    say(f"{counted(len(found), 'handoff')}, mean interruption {in_s(total_ns / len(found), node)}")
+    _print_parts(parts, total_ns, len(found), node)
+    longest = sorted(found, key=lambda one: -one.length_ns)[:MOST_NAMED]
+    say("\nThe longest interruptions:")
+    rows = [(_name(one), in_s(one.length_ns, node), _mostly(parts_of(walk.of(one)), one.length_ns)) for one in longest]
+    print_table(("handoff", "interruption", "mostly"), rows, right=[1])
+    say(f"Next: mobilenet why {quoted(run)} --handoff {_name(longest[0])}{allowed}")
+
+
+def _print_parts(parts: Mapping[Part, int], total_ns: int, count: int, node: str) -> None:
+    from mobilenet.why.kinds import KINDS, LEGS, OF_INTERRUPTIONS
+
+    meanings = KINDS | OF_INTERRUPTIONS
+    rows = [
+        (milli(length / count, node), percent(length / total_ns), LEGS[leg], f"{kind_name(kind)}: {meanings[kind]}")
+        for (kind, leg), length in parts.items()
+    ]
+    print_table(("mean (ms)", "share", "where", "what"), rows, right=[0, 1])
+
+
+def _mostly(parts: Mapping[Part, int], total_ns: int) -> str:
+    from mobilenet.why.kinds import LEGS
+
+    (kind, leg), length = next(iter(parts.items()))
+    return f"{percent(length / total_ns)} {kind_name(kind)}, {LEGS[leg]}"
+
+
+def _one(run: Path, stories: Stories, walk: Interruptions, one: Interruption, as_json: bool, allowed: str) -> None:
+    rows = stretch_rows(stories, walk.of(one), one.host)
+    if as_json:
+        print_as_json({"handoff": _name(one), "interruption_ns": one.length_ns, "stretches": rows})
+        return
+    say(
+        f"{one.host} delivered nothing for {in_s(one.length_ns, one.host, '.9g')}, from"
+        f" {in_s(one.last_ns, one.host, '.9g')} on. The handoff began at {in_s(one.begin_ns, one.host, '.9g')} and was"
+        f" confirmed {in_s(one.end_ns - one.begin_ns, one.host, '.9g')} later:"
+    )
+    print_stretches(rows)
+    say(f"Next: mobilenet spacetime {quoted(run)} --host {one.host} --around {one.begin_ns / 1e9:.9g}{allowed}")

@@ -1,0 +1,53 @@
+"""The shares of the delay: what part of the time of all deliveries each kind of stretch takes, on each leg.
+
+Model     one metric for each kind and leg, 0 without such stretches, so the shares of a run add up to 1 and the
+          means over runs do too. Deliveries are those of messages broadcast in the window, as in
+          `delivery_delay_mean_s`. A run without a delay has no shares
+Needs     the table `causes`
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from mobilenet.metrics.declaration import Declared, Metric, Row
+from mobilenet.why.kinds import KINDS, LEGS, Part
+
+PREFIX = "delay_share_"
+HELD = f"{PREFIX}held"
+PARTS: tuple[Part, ...] = tuple((kind, leg) for leg in LEGS for kind in KINDS)
+
+
+def name_of(part: Part) -> str:
+    return PREFIX + "_".join(part)
+
+
+def part_of(name: str) -> Part | None:
+    """The kind and leg of a share; None for another metric."""
+    found = re.fullmatch(rf"{PREFIX}(.+)_({'|'.join(LEGS)})", name)
+    return (found[1], found[2]) if found and found[1] in KINDS else None
+
+
+def part_name(part: Part) -> str:
+    """In two words, as in `timer (station to host)`."""
+    return f"{part[0].replace('_', ' ')} ({LEGS[part[1]]})"
+
+
+DELAY_SHARES: dict[str, Declared] = {
+    HELD: Metric(HELD, "share of the delay spent behind other messages", symbol="delay behind others")
+} | {
+    name_of(part): Metric(
+        name_of(part), f"share of the delay: {KINDS[part[0]]} ({LEGS[part[1]]})", symbol=f"delay: {part_name(part)}"
+    )
+    for part in PARTS
+}
+
+
+def delay_shares(delay_ns: int, held_ns: int, by_part: Mapping[Part, int]) -> Row:
+    """One row of the shares of a delay, of which `held_ns` were spent behind other messages."""
+    if not delay_ns:
+        return {}
+    row: Row = {HELD: held_ns / delay_ns}
+    return row | {name_of(part): by_part.get(part, 0) / delay_ns for part in PARTS}

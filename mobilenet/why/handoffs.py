@@ -1,0 +1,173 @@
+"""The interruption of a handoff: stretches without hole or overlap, between the deliveries before and after it.
+
+Model     until the handoff begins: the old session, out of coverage, and the last tick, in which the host came to the
+          new cell. Until it is confirmed: the chain of handlers that led to the confirmation, backwards. After that:
+          the story of the first message that is delivered
+Units     integer nanoseconds
+Source    ours: docs/models/causes.md, "Handoffs"
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mobilenet.clock import MILLISECOND
+from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.why.kinds import (
+    DETECTION,
+    HOST,
+    IDLE,
+    OLD_SESSION,
+    OUT_OF_COVERAGE,
+    QUEUE,
+    RETRY,
+    TIMER_WAIT,
+    UNEXPLAINED,
+    Part,
+)
+from mobilenet.why.record import ARRIVED, NONE, QUEUED, RECEIVED, TIMER
+from mobilenet.why.stories import Stories
+from mobilenet.why.stretches import Stretch, clipped, cut, filled
+
+CONFIRMED = "handoff_end"
+
+
+class Interruption(NamedTuple):
+    """A confirmed handoff between two deliveries at its host."""
+
+    host: str
+    session: int | None
+    last_ns: int  # the delivery before it
+    begin_ns: int
+    end_ns: int
+    first_ns: int  # the delivery after it
+
+    @property
+    def length_ns(self) -> int:
+        return self.first_ns - self.last_ns
+
+
+class Interruptions:
+    """The stretches of the interruptions of one run."""
+
+    def __init__(self, stories: Stories, scenario: Scenario | ProcessScenario) -> None:
+        self._stories, self._record = stories, stories.record
+        self._tick_ns = 0 if isinstance(scenario, ProcessScenario) else scenario.hosts.attachment.tick_ms * MILLISECOND
+        events = self._record.events
+        self._confirmed: dict[tuple[str, int], int] = {}  # (host, time) -> event
+        self._first: dict[tuple[str, int], str] = {}  # (host, time) -> the first message delivered then
+        columns = (events[name] for name in ("time_ns", "node", "event", "message"))
+        for number, (time_ns, node, event, message) in enumerate(zip(*columns, strict=True)):
+            if event == CONFIRMED:
+                self._confirmed[node, time_ns] = number
+            elif event == "deliver":
+                self._first.setdefault((node, time_ns), message)
+        self._broadcast = {(sent.node, sent.time_ns): name for name, sent in self._record.broadcasts.items()}
+        self._alike: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # frames: (sender, kind, to) -> rows
+        for row, step in enumerate(self._record.step):
+            if step == QUEUED:
+                self._alike[self._record.node[row], self._record.kind[row], self._record.to[row]].append(row)
+
+    def of(self, one: Interruption) -> list[Stretch]:
+        """In order of time; the lengths add up to the interruption."""
+        handler = self._record.handler_of(self._confirmed[one.host, one.end_ns], one.end_ns)
+        return [*self._before(one), *self._setup(one, handler), *self._after(one)]
+
+    def _before(self, one: Interruption) -> list[Stretch]:
+        """Until the handoff begins."""
+        begin_ns = one.begin_ns
+        noticed_ns = begin_ns
+        if self._tick_ns and begin_ns % self._tick_ns == 0:
+            noticed_ns = max(one.last_ns, begin_ns - self._tick_ns)
+        blank = Stretch(one.last_ns, begin_ns, OLD_SESSION, HOST, one.host)
+        found = self._uncovered(blank)
+        if noticed_ns < begin_ns and not any(stretch.end_ns > noticed_ns for stretch in found):
+            found.append(blank._replace(begin_ns=noticed_ns, kind=DETECTION))
+        return filled(found, one.last_ns, begin_ns, blank)
+
+    def _uncovered(self, blank: Stretch) -> list[Stretch]:
+        """The parts of a stretch in which its host was out of coverage."""
+        return [
+            blank._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state)
+            for begin_ns, end_ns, state in self._stories.states.between(blank.place, blank.begin_ns, blank.end_ns)
+            if state == OUT_OF_COVERAGE
+        ]
+
+    def _after(self, one: Interruption) -> list[Stretch]:
+        """From the confirmation to the first delivery."""
+        message = self._first[one.host, one.first_ns]
+        story = clipped(self._stories.of(message, one.host), one.end_ns, one.first_ns)
+        return filled(story, one.end_ns, one.first_ns, Stretch(0, 0, IDLE, HOST, one.host, reason=message))
+
+    def _setup(self, one: Interruption, row: int) -> list[Stretch]:
+        """From the beginning to the confirmation, walked backwards through the handlers."""
+        record, node, end_ns = self._record, one.host, one.end_ns
+        out: list[Stretch] = []
+        answers: dict[str, int] = {}  # node -> its frame in the chain
+        while end_ns > one.begin_ns and row != NONE:
+            queued = record.cause[row]
+            if record.step[row] == TIMER:
+                since_ns = max(one.begin_ns, record.start_ns[row])
+                out.append(Stretch(since_ns, end_ns, TIMER_WAIT, HOST, record.node[row], row, record.kind[row]))
+                end_ns, row, node = since_ns, queued, record.node[row]
+            elif queued == NONE:
+                break
+            elif record.step[row] != ARRIVED and record.node[queued] == node:  # its own frame has left
+                out.append(Stretch(record.time_ns[queued], end_ns, QUEUE, self._stories.leg(queued), node, row))
+                end_ns, row = record.time_ns[queued], record.cause[queued]
+            else:
+                self._stories.departure(row, out, self._stories.leg(row), node)
+                end_ns, row = self._attempts(out, queued, node, one.begin_ns, answers.get(node, NONE))
+                node = record.node[queued]
+                if record.step[queued] == QUEUED:
+                    answers[node] = queued
+        out = [cut(stretch, one.begin_ns, one.end_ns) for stretch in reversed(out)]
+        blank = Stretch(one.begin_ns, max(one.begin_ns, end_ns), UNEXPLAINED, HOST, one.host)
+        message = self._broadcast.get((node, end_ns))
+        if message is not None:  # what confirmed it began with a broadcast
+            blank = blank._replace(kind=IDLE, reason=message)
+        out = [*self._uncovered(blank), *(stretch for stretch in out if stretch.length_ns > 0)]
+        return filled(out, one.begin_ns, one.end_ns, blank)
+
+    def _attempts(self, out: list[Stretch], queued: int, receiver: str, begin_ns: int, answer: int) -> tuple[int, int]:
+        """The frames of this kind that a timer repeated, backwards; returns when the first of them was queued, and the
+        handler that queued it. `answer`: the receiver's frame that ended the repetitions.
+        """
+        record, leg = self._record, self._stories.leg(queued)
+        end_ns, handler, sender = record.time_ns[queued], record.cause[queued], record.node[queued]
+        for before in reversed(self._like(queued)):
+            if handler == NONE or record.step[handler] != TIMER or record.time_ns[before] < begin_ns:
+                break
+            sent = record.sent_rows.get(before)
+            left_ns = record.time_ns[sent[-1]] if sent else record.time_ns[before]
+            if before >= queued or left_ns > end_ns:
+                continue
+            outcome = record.outcome(before, record.to[before] or receiver)
+            if outcome == RECEIVED:  # it, or the answer to it, was lost
+                outcome = self._last_outcome(answer, sender, record.time_ns[before], end_ns)
+            kind = TIMER_WAIT if outcome == RECEIVED else RETRY
+            out.append(Stretch(left_ns, end_ns, kind, leg, sender, handler, outcome))
+            if sent:
+                self._stories.departure(sent[-1], out, leg, receiver)
+            end_ns, handler = record.time_ns[before], record.cause[before]
+        return end_ns, handler
+
+    def _like(self, queued: int) -> list[int]:
+        record = self._record
+        return self._alike[record.node[queued], record.kind[queued], record.to[queued]] if queued != NONE else []
+
+    def _last_outcome(self, answer: int, node: str, begin_ns: int, end_ns: int) -> str:
+        """What became of the last frame like the answer between these times."""
+        record = self._record
+        rows = [row for row in self._like(answer) if begin_ns <= record.time_ns[row] < end_ns]
+        return record.outcome(rows[-1], node) if rows else RECEIVED
+
+
+def parts_of(found: Iterable[Stretch]) -> dict[Part, int]:
+    """The time of each kind and leg, the largest first."""
+    parts: Counter[Part] = Counter()
+    for stretch in found:
+        parts[stretch.kind, stretch.leg] += stretch.length_ns
+    return dict(parts.most_common())

@@ -1,0 +1,78 @@
+"""The shares of the delay as metrics of studies, and their bars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mobilenet.viz.figures import run_figures, study_figures
+from mobilenet.viz.figures.stretches import level_bars
+from mobilenet.viz.study_tables import study_tables
+from mobilenet.viz.style import Look
+
+import mobilenet
+from mobilenet.metrics.delay_shares import DELAY_SHARES, PARTS, name_of, part_of
+from mobilenet.metrics.registry import axis_name, meaning
+from mobilenet.studies import StudyError
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.measure import measure
+from mobilenet.studies.study import require_metric
+from mobilenet.why.shares import counted_deliveries, shares
+from mobilenet.why.stories import recorded_stories
+from tests.cli.command import FIRST
+from tests.studies.test_handed_on import made
+
+SVG = Look((".svg",))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("shares") / "run"
+    return mobilenet.run(FIRST, out=out, overrides=["record.causes=true"]).path
+
+
+def test_the_shares_of_a_run_are_those_of_its_stories(run: Path) -> None:
+    found = {name: value for name, value in measure(run, "terminating").metrics.items() if name in DELAY_SHARES}
+    assert found.keys() == DELAY_SHARES.keys()
+    assert sum(found[name_of(part)] for part in PARTS) == pytest.approx(1, abs=1e-12)
+    stories = recorded_stories(run)
+    manifest = mobilenet.Run(run).manifest
+    window = (round(manifest[key] * 1e9) for key in ("warmup_s", "duration_s"))
+    expected = shares(stories, counted_deliveries(stories, *window))
+    assert {part: found[name_of(part)] for part in expected.by_part} == {
+        part: expected.share(part) for part in expected.by_part
+    }
+
+
+def test_a_run_without_causes_has_no_shares(tmp_path: Path) -> None:
+    path = mobilenet.run(FIRST, out=tmp_path / "run", overrides=["duration_s=10", "warmup_s=0"]).path
+    assert not DELAY_SHARES.keys() & measure(path, "terminating").metrics.keys()
+
+
+@pytest.mark.parametrize("part", PARTS, ids=name_of)
+def test_names_and_words(part: tuple[str, str]) -> None:
+    name = name_of(part)
+    assert part_of(name) == part and "share of the delay" in meaning(name) and axis_name(name).startswith("delay:")
+
+
+def test_a_study_without_causes_cannot_compare_shares(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(f"scenario: {FIRST}\nreplications: {{min: 2}}\n")
+    with pytest.raises(StudyError, match="needs the causes of each run"):
+        require_metric(Study.load(file), "delay_share_retry_cell")
+    require_metric(Study.load(file, ["record.causes=true"]), "delay_share_retry_cell")
+
+
+def test_bars_of_a_run_and_of_a_study(run: Path, tmp_path: Path) -> None:
+    assert "delay_parts" in [figure.path.stem for figure in run_figures(run, tmp_path / "run", SVG)]
+    file = tmp_path / "study.yaml"
+    file.write_text(
+        f"scenario: {FIRST}\nset: {{record.causes: true, duration_s: 15, warmup_s: 0}}\nreplications: {{min: 2}}\n"
+        "factors: {wireless.loss: [0.0, 0.3]}\n"
+    )
+    store = made(Study.load(file), tmp_path / "study")
+    assert "delay_parts" in [figure.path.stem for figure in study_figures(store.path, tmp_path / "figures", SVG)]
+    first, second = level_bars(study_tables(store.path))
+    assert (first.label, second.label) == ("loss 0", "loss 0.3")
+    assert sum(second.parts.values()) == pytest.approx(1, abs=1e-9)
+    assert second.parts["retry", "cell"] > first.parts["retry", "cell"]

@@ -1,0 +1,60 @@
+"""The picture of `mobilenet why`: the deliveries of one message, or what the delays of one or two runs consist of.
+
+Errors    RecordError: the suffix is not that of a picture, or a place where nothing can be written
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mobilenet.rundir.kinds import kind_of
+from mobilenet.rundir.reader import read_manifest
+from mobilenet.why.stories import Stories
+
+from .figures.stretches import MOST_ROWS, Bar, bars_of_run, draw_bars, draw_waterfall
+from .files import whole_file
+from .style import caption, entitle, in_words, page, save
+
+
+def draw(
+    runs: Sequence[Path], stories: Sequence[Stories], target: Path, message: str | None = None, at: str | None = None
+) -> None:
+    """Write SVG, PNG or PDF, by the suffix. `message`: its deliveries, or the one at the node `at`; None: all of the
+    measured time.
+    """
+    with whole_file(target) as partial:
+        if message is None:
+            _bars(
+                [bar for run, own in zip(runs, stories, strict=True) for bar in _bars_of(run, own, len(runs))], partial
+            )
+        else:
+            _waterfall(runs[0], stories[0], partial, message, at)
+
+
+def _bars_of(run: Path, stories: Stories, runs: int) -> list[Bar]:
+    begin_s, end_s = kind_of(manifest := read_manifest(run)).window(manifest)
+    bars = bars_of_run(stories, round(begin_s * 1e9), round(end_s * 1e9))
+    name = f"{run.resolve().name}, " if runs > 1 else ""
+    return [bar._replace(label=name + bar.label) for bar in bars]
+
+
+def _bars(bars: Sequence[Bar], target: Path) -> None:
+    with page(8, 1.2 + 0.9 * max(1, len(bars))) as (figure, axes):
+        if bars:
+            draw_bars(axes, bars)
+        else:
+            in_words(axes, "No message of the measured time was delivered.")
+        entitle(figure, "Parts of the delay")
+        caption(figure, "Each part from left to right along the way of a message; on the right, the mean delay.")
+        save(figure, target)
+
+
+def _waterfall(run: Path, stories: Stories, target: Path, message: str, at: str | None) -> None:
+    rows = sum(one.message == message and at in (None, one.node) for one in stories.record.deliveries)
+    with page(8, 1.4 + 0.24 * min(rows, MOST_ROWS)) as (figure, axes):
+        note = draw_waterfall(axes, stories, message, at)
+        entitle(figure, f"Where {message} spent its time")
+        caption(figure, f"{run.resolve().name}. {note}")
+        save(figure, target)

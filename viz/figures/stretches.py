@@ -1,0 +1,157 @@
+"""What delays consist of: a bar for each run or level, and a row for each delivery of one message.
+
+Model     a colour for each kind of stretch, the same in all pictures; bars go along the way of a message, from the
+          sender to the receiver. Hatched: behind another message. A cross ends a frame that was lost
+Units     shares of the delay; milliseconds, of processes time units
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mobilenet.metrics.delay_shares import part_name, part_of
+from mobilenet.quoting import counted
+from mobilenet.why import kinds
+from mobilenet.why.kinds import Part
+from mobilenet.why.shares import Shares, counted_deliveries, delay_ns, shares, slowest
+from mobilenet.why.stories import Stories
+
+from ..study_tables import StudyTables
+from ..style import QUIET, figure_legend, percent, plain
+
+COLOURS = {  # radio blue, losses red, waits orange, TCP violet, wires green, hosts brown and black
+    kinds.QUEUE: "#56B4E9",
+    kinds.CONTENTION: "#B5DDF4",
+    kinds.AIR: "#0072B2",
+    kinds.LOST: "#C1272D",
+    kinds.MAC_RETRY: "#E8998D",
+    kinds.RETRY: "#E69F00",
+    kinds.TIMER_WAIT: "#F3DB6B",
+    kinds.ORDER: "#CC79A7",
+    kinds.WINDOW: "#4B2A7B",
+    kinds.HANDSHAKE: "#8E6FC0",
+    kinds.HEAD_OF_LINE: "#C3B1E1",
+    kinds.WIRE_QUEUE: "#00543F",
+    kinds.WIRE_TRANSMISSION: "#009E73",
+    kinds.WIRE_PROPAGATION: "#8FD9C2",
+    kinds.DOWN: "#000000",
+    kinds.OUT_OF_COVERAGE: "#7A4A21",
+    kinds.HANDOFF: "#B07A45",
+    kinds.ELSEWHERE: "#DCC3A1",
+    kinds.UNEXPLAINED: "#BBBBBB",
+}
+LEAST_NAMED = 0.14  # share of a bar that has room for its name
+MOST_ROWS = 40
+MEAN_DELAYS = ("delivery_delay_mean_s", "delivery_latency_mean")
+BEHIND = "behind another message"
+
+
+class Bar(NamedTuple):
+    label: str
+    parts: Mapping[Part, float]  # shares of the delay
+    mean: str  # with its unit
+
+
+def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
+    """One row for each, from top to bottom."""
+    legs = list(kinds.LEGS)
+    for row, bar in enumerate(bars):
+        left = 0.0
+        for part, share in sorted(bar.parts.items(), key=lambda item: (legs.index(item[0][1]), _place(item[0][0]))):
+            axes.barh(row, share, 0.62, left, color=COLOURS[part[0]], edgecolor="white", linewidth=0.6)
+            if share >= LEAST_NAMED:
+                words = f"{part_name(part).replace(' (', chr(10) + '(')}\n{percent(share)}"
+                dark = part[0] in (kinds.AIR, kinds.LOST, kinds.WINDOW, kinds.WIRE_QUEUE, kinds.DOWN)
+                colour = "white" if dark else "black"
+                axes.text(left + share / 2, row, words, ha="center", va="center", fontsize=6.5, color=colour)
+            left += share
+        axes.text(1.01, row, bar.mean, va="center", fontsize=8, color=QUIET)
+    axes.set_yticks(range(len(bars)), [plain(bar.label) for bar in bars])
+    axes.invert_yaxis()
+    axes.set(xlabel="share of the delay", xlim=(0, 1))
+    axes.xaxis.set_major_formatter(lambda value, place: percent(value))
+    kinds_drawn = {kind for bar in bars for (kind, _), share in bar.parts.items() if share > 0.002}
+    figure_legend(axes.figure, *_legend(kinds_drawn))
+
+
+def bars_of_run(stories: Stories, begin_ns: int, end_ns: int) -> list[Bar]:
+    """All deliveries of the measured time, and the slowest of them."""
+    deliveries = counted_deliveries(stories, begin_ns, end_ns)
+    groups = [("all deliveries", deliveries), ("slowest 5 %", slowest(stories, deliveries))]
+    unit = _unit(deliveries[0].node) if deliveries else ""
+    return [bar_of(name, shares(stories, own), unit) for name, own in groups if own]
+
+
+def bar_of(label: str, found: Shares, unit: str) -> Bar:
+    parts = {part: found.share(part) for part in found.by_part}
+    return Bar(f"{label}\n(n = {found.deliveries:,})", parts, f"{found.delay_ns / found.deliveries / 1e9:.4g} {unit}")
+
+
+def level_bars(tables: StudyTables) -> list[Bar]:
+    """A bar for each configuration that has means: of the shares of its runs, and of their mean delays."""
+    found: dict[str, dict[Part, float]] = {}
+    names, means = {}, {}
+    for row in tables.summary:
+        number = row["configuration"]
+        if row["metric"] in MEAN_DELAYS and row["mean"]:
+            means[number] = f"{float(row['mean']):.3g} {'t.u.' if tables.of_processes else 's'}"
+        part = part_of(row["metric"])
+        if part is not None and row["mean"] and int(number) not in tables.unstable:
+            names[number] = tables.in_words(row, tables.factors) or "as it is"
+            found.setdefault(number, {})[part] = float(row["mean"])
+    return [Bar(textwrap.fill(names[number], 28), parts, means.get(number, "")) for number, parts in found.items()]
+
+
+def draw_waterfall(axes: Any, stories: Stories, message: str, at: str | None = None) -> str:
+    """The deliveries of a message, the slowest first; returns a note."""
+    deliveries = [one for one in stories.record.deliveries if one.message == message and at in (None, one.node)]
+    ranked = sorted(deliveries, key=lambda one: -delay_ns(stories, one))
+    sent = stories.record.broadcasts[message]
+    per_unit = 1e9 if sent.node[0] == "p" else 1e6
+    drawn: set[str] = set()
+    is_held = False
+    for row, one in enumerate(ranked[:MOST_ROWS]):
+        for s in stories.of(message, one.node):
+            begin = (s.begin_ns - sent.time_ns) / per_unit
+            axes.barh(
+                row, s.length_ns / per_unit, 0.7, begin, color=COLOURS[s.kind], edgecolor="white",
+                linewidth=0.2, hatch="////" if s.held_by else None,
+            )  # fmt: skip
+            drawn.add(s.kind)
+            is_held |= bool(s.held_by)
+            if s.kind == kinds.LOST:
+                axes.plot(begin + s.length_ns / per_unit, row, "x", color="black", markersize=4, zorder=3)
+    axes.set_yticks(range(min(len(ranked), MOST_ROWS)), [one.node for one in ranked[:MOST_ROWS]])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set(xlabel=f"time since the broadcast by {sent.node} ({'t.u.' if sent.node[0] == 'p' else 'ms'})")
+    handles, labels = _legend(drawn)
+    if is_held:
+        handles.append(_patch("white", hatch="////", edgecolor=QUIET))
+        labels.append(BEHIND)
+    figure_legend(axes.figure, handles, labels)
+    cross = " A cross: a frame was lost." if kinds.LOST in drawn else ""
+    rest = f" of {len(ranked)}" if len(ranked) > MOST_ROWS else ""
+    return f"The {counted(min(len(ranked), MOST_ROWS), 'delivery')}{rest} of {message}, the slowest first.{cross}"
+
+
+def _legend(drawn: Iterable[str]) -> tuple[list[Any], list[str]]:
+    ordered = sorted(drawn, key=_place)
+    return [_patch(COLOURS[kind]) for kind in ordered], [f"{kind.replace('_', ' ')}" for kind in ordered]
+
+
+def _patch(colour: str, **look: Any) -> Any:
+    from matplotlib.patches import Patch
+
+    return Patch(facecolor=colour, **look)
+
+
+def _place(kind: str) -> int:
+    return list(kinds.KINDS).index(kind)
+
+
+def _unit(node: str) -> str:
+    return "t.u." if node[0] == "p" else "s"
