@@ -87,7 +87,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
 
 
 def _kept(study: Study, allow_code: bool) -> list[Configuration]:
-    """Return the configurations in a study directory: complete scenarios next to their files, even if it was moved."""
+    """Return the configurations of a study's directory: complete scenarios next to their files, wherever it is."""
     if study.has_changed_factors():
         what = "a kept study repeats the configurations of its directory; expected its own factors and set"
         raise study.problem(("factors",), what)

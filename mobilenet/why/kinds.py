@@ -63,6 +63,6 @@ DETECTION: Final = "detection"
 IDLE: Final = "idle"
 OF_INTERRUPTIONS: Final = {  # besides KINDS
     OLD_SESSION: "with the old station, after its last delivery there",
-    DETECTION: "between two ticks of attachment, the host came to the new cell",
+    DETECTION: "between two attachment ticks, while the host entered the new cell",
     IDLE: "in the new session, until the next message to be delivered is broadcast",
 }

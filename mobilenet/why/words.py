@@ -96,9 +96,9 @@ class Words:
             case kinds.HANDOFF:
                 return f"{place} is between two sessions"
             case kinds.OLD_SESSION:
-                return f"{place} is with its old station and delivers nothing more there"
+                return f"{place} is still with its old station, and delivers nothing more there"
             case kinds.DETECTION:
-                return f"{place} comes to the new cell; its cell is determined at the end of this time"
+                return f"{place} enters the new cell; the attachment notices it at the end of this time"
             case kinds.IDLE:
                 return f"the next message, {s.reason}, is not broadcast yet" if s.reason else "no message is in transit"
             case kinds.ELSEWHERE:
