@@ -25,11 +25,20 @@ MOST_AT_ONCE = 100_000  # events at one moment, of one node: far more than any n
 class Named:
     """A timer that a program has named."""
 
-    __slots__ = ("name", "timer")
+    __slots__ = ("_party", "name", "timer")
 
     def __init__(self, party: Party, name: str) -> None:
+        self._party = party
         self.name = name
-        self.timer = party.port.timer(lambda: party.expire(self))
+        self.timer = party.port.timer(self)
+
+    @property
+    def timer_name(self) -> str:
+        """The name for explanations of delays; it changes when the timer is used again."""
+        return self.name
+
+    def __call__(self) -> None:
+        self._party.expire(self)
 
 
 class Party:

@@ -102,7 +102,7 @@ class CauseLog:
 
     def timer(self, node: str, fire: Callable[[], None], action: Callable[[], None] | None = None) -> NotedTimer:
         """A timer that notes when it fires, and where it was started. `action` has its name, if `fire` has not."""
-        return NotedTimer(self, node, fire, name_of(fire if action is None else action))
+        return NotedTimer(self, node, fire, fire if action is None else action)
 
     def fired(self, node: str, name: str, since_ns: int, cause: int) -> None:
         self._begin()
@@ -188,13 +188,14 @@ class CauseLog:
 class NotedTimer:
     """A node's timer, in front of the kernel's."""
 
-    __slots__ = ("_action", "_cause", "_log", "_node", "_since_ns", "_timer", "name")
+    __slots__ = ("_action", "_cause", "_log", "_name", "_named", "_node", "_since_ns", "_timer")
 
-    def __init__(self, log: CauseLog, node: str, action: Callable[[], None], name: str) -> None:
+    def __init__(self, log: CauseLog, node: str, action: Callable[[], None], named: Callable[[], None]) -> None:
         self._log = log
         self._node = node
         self._action = action
-        self.name = name
+        self._named = named
+        self._name = "" if isinstance(getattr(type(named), "timer_name", None), property) else name_of(named)
         self._since_ns, self._cause = 0, NONE
         self._timer: Any = None
 
@@ -202,6 +203,11 @@ class NotedTimer:
         """The kernel's timer, which calls `fire`."""
         self._timer = timer
         return self
+
+    @property
+    def name(self) -> str:
+        """That of a program's timer changes: the timer is used again under another name."""
+        return self._name or name_of(self._named)
 
     @property
     def running(self) -> bool:
@@ -215,7 +221,7 @@ class NotedTimer:
         self._timer.stop()
 
     def fire(self) -> None:
-        self._log.fired(self._node, self.name, self._since_ns, self._cause)
+        self._log.fired(self._node, self._name or name_of(self._named), self._since_ns, self._cause)
         self._action()
         self._log.end()
 

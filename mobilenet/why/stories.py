@@ -287,6 +287,9 @@ class Stories:
         message, leg, _ = errand
         out: list[Stretch] = []
         while end_ns > begin_ns:
+            if row == NONE and window:  # the application's next message filled the segment
+                out.append(Stretch(begin_ns, end_ns, WINDOW, leg, holder, NONE, window))
+                break
             if row == NONE:
                 out.extend(reversed(self._world(errand, holder, begin_ns, end_ns, outcome)))
                 break
