@@ -45,7 +45,7 @@ def document(
     hosts: int = 0,
     is_live: bool = False,
 ) -> dict[str, Any]:
-    """`hosts`: their number, whether the record has something of each or not. `is_live`: stories come when asked for."""
+    """`hosts`: their number, even if the record lacks some. `is_live`: stories are asked for later."""
     run = record(folder, hosts)
     backbone = _group(run.scenario, "stations", "backbone")
     end_s = _number(run.manifest.get("simulated_s")) or float(run.time_ns.max(initial=0)) / SECOND
