@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mobilenet.why import kinds
+
 from .files import in_place_of
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
@@ -22,6 +24,27 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # no black, no grey: those are down, and out of reach
 STATIONS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4B2A7B", "#6E3B1F")
 FAULT = "#E69F00"
+KIND_COLOURS = {  # parts of delays: radio blue, losses red, waits orange, TCP violet, wires green, hosts brown
+    kinds.QUEUE: "#56B4E9",
+    kinds.CONTENTION: "#B5DDF4",
+    kinds.AIR: "#0072B2",
+    kinds.LOST: "#C1272D",
+    kinds.MAC_RETRY: "#E8998D",
+    kinds.RETRY: "#E69F00",
+    kinds.TIMER_WAIT: "#F3DB6B",
+    kinds.ORDER: "#CC79A7",
+    kinds.WINDOW: "#4B2A7B",
+    kinds.HANDSHAKE: "#8E6FC0",
+    kinds.HEAD_OF_LINE: "#C3B1E1",
+    kinds.WIRE_QUEUE: "#00543F",
+    kinds.WIRE_TRANSMISSION: "#009E73",
+    kinds.WIRE_PROPAGATION: "#8FD9C2",
+    kinds.DOWN: "#000000",
+    kinds.OUT_OF_COVERAGE: "#7A4A21",
+    kinds.HANDOFF: "#B07A45",
+    kinds.ELSEWHERE: "#DCC3A1",
+    kinds.UNEXPLAINED: "#BBBBBB",
+}
 QUIET = "#666666"
 DOTS_PER_INCH = 300
 WIDE_IN = 6.0  # from here on a legend has all its columns, panels stand side by side, and letters are large

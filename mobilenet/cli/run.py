@@ -27,6 +27,7 @@ from mobilenet.cli.options import (
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, cut, quoted, shown, spelled_out
 
+MOST_PARTITIONS = 10  # in a summary
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
 
 
@@ -262,12 +263,30 @@ def _summary(done: Any) -> str:
 
 def _process_summary(done: Any) -> str:
     m, manifest = done.metrics, done.manifest
-    return (
-        f"{counted(manifest['processes'], 'process')}, {manifest['simulated_s']:g} t.u. simulated in"
-        f" {manifest['wall_s']:.1f} s\n{counted(m['broadcasts'], 'broadcast')},"
-        f" {counted(m['deliveries'], 'delivery')}, latency {shown(m['latency'])} t.u.,"
-        f" {counted(m['messages'], 'message')}, {counted(m['crashes'], 'crash')}\nverdict: {done.verdict}"
+    lost = done.counters["messages"].get("lost")
+    of_them = f", {lost} of them lost" if lost else ""
+    return "\n".join(
+        [
+            f"{counted(manifest['processes'], 'process')}, {manifest['simulated_s']:g} t.u. simulated in"
+            f" {manifest['wall_s']:.1f} s",
+            f"{counted(m['broadcasts'], 'broadcast')}, {counted(m['deliveries'], 'delivery')}, latency"
+            f" {shown(m['latency'])} t.u., {counted(m['messages'], 'message')}{of_them},"
+            f" {counted(m['crashes'], 'crash')}",
+            *([] if lost is None else _partitions(done.path)),
+            f"verdict: {done.verdict}",
+        ]
     )
+
+
+def _partitions(directory: Path) -> list[str]:
+    """A line for each partition of the processes' network: it has no event of its own."""
+    from mobilenet.scenario import load_scenario
+
+    network: Any = load_scenario(directory / "scenario.yaml").network  # type: ignore[union-attr]
+    return [
+        f"partition from {one.since:g} to {one.until:g} t.u.: {cut(', '.join(one.apart), 60)} apart from all others"
+        for one in network.partitions[:MOST_PARTITIONS]
+    ]
 
 
 def _print_verdicts(verdicts: dict[str, Any]) -> None:

@@ -107,6 +107,7 @@ def _summary(done: Any) -> str:
             f"{sender} sent from its own address to addresses of {pair}: these datagrams were carried as {sender}'s"
             for sender, pair in told["senders_renamed"]
         ),
+        *(["programs that pass addresses on may need protocol.flat: true"] if told["senders_renamed"] else []),
         *(f"{path}: this log never appeared, so its lines are unknown" for path in told["logs_that_never_were"]),
         *(
             [f"several programs sent for {', '.join(two)}; expected one for each host, or protocol.own_port"]

@@ -21,9 +21,10 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.given import plain_values
+from mobilenet.scenario.interventions_check import without_effect
 from mobilenet.scenario.yaml_reader import Node, parse_value
 from mobilenet.scenario.yaml_writer import inline
-from mobilenet.world.interventions import AnyIntervention
+from mobilenet.world.interventions import AnyIntervention, in_order
 
 HERE = "by hand"  # the place of an intervention, in error messages
 LONGEST_S = 1e7  # of a run
@@ -45,6 +46,11 @@ class Branch:
     @property
     def interventions(self) -> tuple[AnyIntervention, ...]:
         return self.scenario.interventions
+
+    def kept(self, given: Sequence[AnyIntervention], to_ns: int | None) -> list[AnyIntervention]:
+        """The scenario's own interventions, `given`, and those by hand until then, in order; None: all of them."""
+        done = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
+        return in_order([*given, *(one for one in done if one not in given)])
 
 
 def seconds(time_ns: int) -> float:
@@ -68,7 +74,11 @@ def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
 
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
-    """The scenario with these interventions instead of its own, checked as if read from a file."""
+    """The scenario with these interventions instead of its own, checked as if read from a file. Those that others have
+    left without effect are left out, except for new ones, which are refused.
+    """
+    idle = without_effect(scenario, interventions)
+    interventions = [one for place, one in enumerate(interventions) if isinstance(one, Mapping) or place not in idle]
     if len(interventions) > MOST:
         raise ScenarioError(f"there are already {MOST} interventions, and a scenario cannot contain more")
     try:

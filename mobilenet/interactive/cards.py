@@ -18,6 +18,7 @@ from mobilenet.clock import SECOND
 from mobilenet.engine.timer import Timer
 from mobilenet.programs.party import Party
 from mobilenet.quoting import cut
+from mobilenet.simulation.causes import NotedTimer, name_of
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.nodes import Node
 
@@ -54,11 +55,14 @@ def _of_program(state: Mapping[str, Any]) -> Iterator[list[str]]:
 
 def _timers(node: Node) -> Iterator[list[Any]]:
     """Those that run: what they do, and in how many seconds."""
-    named = {id(value): name for name, value in _values(node.protocol) if isinstance(value, Timer)}
+    own = node.protocol.timers() if isinstance(node.protocol, Party) else _values(node.protocol)
+    fields = {id(value): name for name, value in own if isinstance(value, (Timer, NotedTimer))}
     for timer in node.timers:
         if timer.running:
-            name = named.get(id(timer)) or str(getattr(timer.action, "__name__", "timer")).replace("<lambda>", "timer")
-            yield [name.strip("_<>").replace("_", " "), (timer.deadline_ns - node.now) / SECOND]
+            noted = getattr(timer.action, "__self__", None)  # in front of it, where causes are recorded
+            port, name = (noted, noted.name) if isinstance(noted, NotedTimer) else (timer, name_of(timer.action))
+            words = cut(fields.get(id(port), name).strip("_").replace("_", " "), LONGEST)
+            yield [words if "timer" in words else f"{words} timer", (timer.deadline_ns - node.now) / SECOND]
 
 
 def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:

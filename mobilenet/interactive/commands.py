@@ -113,6 +113,14 @@ class Effect(_Command):
     worlds: int = Field(default=30, ge=2, le=1000)
 
 
+class Why(_Command):
+    """Explain when a host delivered a message, in the background."""
+
+    command: Literal["why"]
+    message: str = Field(max_length=30)
+    host: str = Field(pattern=r"^h[0-9]{1,6}$")
+
+
 class Since(_Command):
     """Which events the page has: sent first, and answered with what came later."""
 
@@ -122,7 +130,9 @@ class Since(_Command):
     point_ns: int = Field(default=-1, ge=-1)  # the last one of the curves
 
 
-Command = Play | SetSpeed | Pause | Hold | Step | Do | Rewind | Switch | Watch | Pace | Message | Save | Effect | Since
+Command = (
+    Play | SetSpeed | Pause | Hold | Step | Do | Rewind | Switch | Watch | Pace | Message | Save | Effect | Why | Since
+)
 WORDS = {  # what is expected, in our words instead of pydantic's
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, beginning with a letter or digit",

@@ -18,7 +18,7 @@ from mobilenet.interactive import commands
 from mobilenet.interactive.cards import card
 from mobilenet.interactive.commands import Command, id_of, parsed
 from mobilenet.interactive.followed import BEGIN
-from mobilenet.interactive.jobs import Jobs
+from mobilenet.interactive.jobs import Delivery, Jobs
 from mobilenet.interactive.keeping import keep_unfinished
 from mobilenet.interactive.player import Player
 from mobilenet.interactive.session import LiveSession
@@ -126,6 +126,8 @@ class Desk:
                 return self._save(command.name)
             case commands.Effect():
                 return self._effect(command)
+            case commands.Why():
+                return self._why(command)
         return {"time_ns": session.now_ns}
 
     def hold(self, listener: Listener, on: bool) -> None:
@@ -196,5 +198,18 @@ class Desk:
             there = f"expected 0 to {count - 1}" if count else "there are none yet"
             raise ScenarioError(f"effect: intervention {command.intervention} does not exist, {there}")
         job = self.jobs.effect(self.session.scenario, self.session.first_hosts, command.intervention, command.worlds)
+        self.player.changed()
+        return {"job": job.number}
+
+    def _why(self, command: commands.Why) -> dict[str, Any]:
+        session = self.session
+        if session.is_real_time:
+            raise ScenarioError("why: a run in real time cannot be repeated; save it, and use `mobilenet why`")
+        found = self.stream.who_has(command.message)
+        host = int(command.host[1:])
+        if host not in found["host"]:
+            raise ScenarioError(f"why: {command.host} has not delivered {command.message} yet")
+        delay_ns = found["time_ns"][found["host"].index(host)] - found["broadcast_ns"]
+        job = self.jobs.why(session.scenario, Delivery(command.message, command.host, delay_ns), session.now_s)
         self.player.changed()
         return {"job": job.number}

@@ -1,9 +1,10 @@
-"""Background jobs of a live run: keep a branch as a run, and measure an intervention over many worlds.
+"""Background jobs of a live run: keep a branch as a run, measure an intervention over many worlds, explain a delivery.
 
 Model     each is a command of this program in a separate process, so the session goes on meanwhile. Keeping a branch
           is `mobilenet run` of its scenario, from the beginning to the end, and its events must begin with the
           session's. What an intervention did is a study of two configurations, the branch with it and without it, in
-          the same worlds, to the end of the observed time
+          the same worlds, to the end of the observed time. Why a message was late is asked of a repetition of the
+          session up to now that records its causes
 Units     seconds
 Errors    a job that fails has the reason in its text, one line
 Source    ours: docs/guide/live.md
@@ -11,6 +12,7 @@ Source    ours: docs/guide/live.md
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -20,10 +22,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mobilenet import safe_path
 from mobilenet.api import RUNS, write_scenario
+from mobilenet.clock import SECOND
 from mobilenet.interactive.branch import plain, with_list
 from mobilenet.interactive.effect import CONFIDENCE, EFFECTS, differences, effect_in_words, said
 from mobilenet.parameters import ScenarioError
@@ -47,7 +50,7 @@ class Job:
     """`state`: running, done or failed; `text`: its progress, for people."""
 
     number: int
-    kind: str  # save or effect
+    kind: str  # save, effect or why
     about: str
     state: str = "running"
     text: str = ""
@@ -56,6 +59,12 @@ class Job:
 
     def told(self) -> dict[str, Any]:
         return {key: getattr(self, key) for key in ("number", "kind", "about", "state", "text", "result")}
+
+
+class Delivery(NamedTuple):
+    message: str
+    host: str
+    delay_ns: int
 
 
 class Jobs:
@@ -107,6 +116,15 @@ class Jobs:
         self._start(job, lambda folder: self._effect(job, folder, out, scenario, one, shown, worlds), out)
         return job
 
+    def why(self, scenario: Scenario, delivery: Delivery, now_s: float) -> Job:
+        """Explain a delivery before now."""
+        about = f"{delivery.message} at {delivery.host}"
+        if any(job.kind == "why" and job.state == "running" and job.about == about for job in self.jobs):
+            raise ScenarioError(f"why: {about} is already being explained")
+        job = self._new("why", about)
+        self._start(job, lambda folder: self._why(job, folder, scenario, delivery, now_s), None)
+        return job
+
     def close(self) -> None:
         """Whatever still runs is ended."""
         self._is_closing = True
@@ -150,9 +168,8 @@ class Jobs:
         if self._is_closing:
             return
         shorter = scenario.changed([f"duration_s={end_s!r}", "interventions=[]", f"warmup_s={one.at_s!r}"])
-        levels = [[plain(other) for other in some] for some in ([each for each in shown if each is not one], shown)]
-        for level in levels:
-            with_list(shorter, level)  # it can be
+        sides = ([each for each in shown if each is not one], shown)  # without it others may have no effect
+        levels = [[plain(other) for other in with_list(shorter, some).interventions] for some in sides]
         (folder / "world").mkdir()
         write_scenario(folder / "world", shorter)
         study = {
@@ -168,16 +185,42 @@ class Jobs:
         more = f"To include later deliveries: mobilenet compare {quoted(out)}"
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} {more}")
 
-    def _command(self, job: Job, *arguments: str, fine: tuple[int, ...]) -> bool:
-        """Run one of our commands; False: it failed, and the job has the reason."""
+    def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
+        """The run ends now: what comes later cannot change what was before."""
+        end_s = min(scenario.duration_s, now_s)
+        changes = [f"duration_s={end_s!r}", "warmup_s=0", "interventions=[]", "record.causes=true"]
+        before = [plain(one) for one in scenario.interventions if one.at_s < end_s]
+        write_scenario(folder, with_list(scenario.changed(changes), before))
+        again, answer = folder / "again", folder / "why.json"
+        if not self._command(job, "run", str(folder / "scenario.yaml"), "--out", str(again), fine=JUDGED):
+            return
+        asked = ("--message", delivery.message, "--at", delivery.host, "--json")
+        if not self._command(job, "why", str(again), *asked, fine=(0,), output=answer):
+            return
+        story = json.loads(answer.read_text(encoding="utf-8"))
+        if story["delay_ns"] != delivery.delay_ns:
+            self._end(job, "failed", "the repetition delivered it at another time than the session; please report this")
+            return
+        stretches = [
+            [one["from_ns"] / 1e6, one["length_ns"] / 1e6, one["kind"], one["sentence"], one["held_by"] is not None]
+            for one in story["stretches"]
+        ]
+        job.result = {"delay_ns": story["delay_ns"], "stretches": stretches}
+        longest = max(stretches, key=lambda one: one[1], default=None)
+        most = "" if longest is None else f"; the longest part, {longest[1] / 1000:.3g} s: {longest[3]}"
+        self._end(job, "done", f"{job.about}: {delivery.delay_ns / SECOND:.4g} s after its broadcast{most}")
+
+    def _command(self, job: Job, *arguments: str, fine: tuple[int, ...], output: Path | None = None) -> bool:
+        """Run one of our commands; False: it failed, and the job has the reason. `output`: for what it prints."""
         if self._is_closing:
             return False
         allow = ["--allow-code"] if self._allow_code else []
-        process = subprocess.Popen(
-            safe_path.python("-m", "mobilenet", *arguments, *allow),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-            process_group=0, env={**os.environ, "NO_COLOR": "1"},
-        )  # fmt: skip
+        with open(os.devnull if output is None else output, "w", encoding="utf-8") as printed:
+            process = subprocess.Popen(
+                safe_path.python("-m", "mobilenet", *arguments, *allow),
+                stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, text=True, errors="replace",
+                process_group=0, env={**os.environ, "NO_COLOR": "1"},
+            )  # fmt: skip
         self._processes[job.number] = process
         if self._is_closing:  # which may not have seen it
             process.terminate()
@@ -210,8 +253,8 @@ class Jobs:
         self.jobs.append(job)
         return job
 
-    def _start(self, job: Job, work: Callable[[Path], None], out: Path) -> None:
-        """`out`: its directory; that of a study does not stay unless it is done."""
+    def _start(self, job: Job, work: Callable[[Path], None], out: Path | None) -> None:
+        """`out`: its directory, if it keeps one; that of a study does not stay unless it is done."""
 
         def run() -> None:
             try:
@@ -222,9 +265,10 @@ class Jobs:
             finally:
                 if job.state == "running":
                     self._end(job, "failed", "stopped")
-                if job.kind == "effect" and job.state != "done":
-                    shutil.rmtree(out, ignore_errors=True)
-                self._taken.discard(out)
+                if out is not None:
+                    if job.kind == "effect" and job.state != "done":
+                        shutil.rmtree(out, ignore_errors=True)
+                    self._taken.discard(out)
 
         self._threads.append(threading.Thread(target=run, daemon=True))
         self._threads[-1].start()

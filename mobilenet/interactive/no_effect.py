@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet.parameters import ScenarioError, number
+from mobilenet.scenario.interventions_check import no_effect
 from mobilenet.simulation.mobile import Simulation
 
 
@@ -17,5 +18,4 @@ def require_effect(simulation: Simulation, now_ns: int, what: str, host: Any) ->
         return
     is_up = simulation.hosts[number(host)].up
     if is_up == (what == "recover"):
-        state, other = ("up", "crash") if is_up else ("down", "recover")
-        raise ScenarioError(f"do: {host} is already {state}, so {what} has no effect; expected {other}")
+        raise ScenarioError(f"do: {no_effect(host, what)}")

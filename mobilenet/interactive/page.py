@@ -33,7 +33,7 @@ def page_of(desk: Desk, token: str) -> str:
             hosts,
             {
                 "generation": desk.stream.generation, "row": len(recording.events), "now_ns": session.now_ns,
-                "token": token, "name": session.name,
+                "token": token, "name": session.name, "is_real_time": session.is_real_time,
                 "curves": desk.stream.curve_points(),
                 "loss": scenario.wireless.loss, "interval_s": scenario.workload.interval_s,
             },

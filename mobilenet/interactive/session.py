@@ -235,7 +235,7 @@ class LiveSession:
         passes before.
         """
         self.require_sound()
-        at_ns = untouched_ns(self.branch.interventions, self.now_ns)
+        at_ns = untouched_ns(self._kept(), self.now_ns)
         scenario, place = self._with(asked({"do": what, **how}), at_ns)
         require_effect(self.simulation, self.now_ns, what, how.get("host"))
         if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
@@ -262,16 +262,17 @@ class LiveSession:
         if at_ns >= self.simulation.duration_ns:
             end = f"the active part, which ended at {self.scenario.duration_s:g} s"
             raise ScenarioError(f"no intervention is possible after {end}; go back, or set a longer duration_s")
-        known = in_order(self._kept(at_ns) if is_back else self.branch.interventions)
+        known = self._kept(at_ns if is_back else None)
         place = sum(ns(one.at_s) <= at_ns for one in known)
         scenario = with_list(self.scenario, [*known[:place], what | {"at_s": seconds(at_ns)}, *known[place:]])
+        place = [ns(one.at_s) for one in scenario.interventions].index(at_ns)
         if (stranger := strangers(scenario, self.first_hosts)) is not None:  # of tracks only the world knows how many
             raise ScenarioError(stranger[1])
         return scenario, place
 
-    def _kept(self, to_ns: int) -> list[AnyIntervention]:
+    def _kept(self, to_ns: int | None = None) -> list[AnyIntervention]:
         """What is left when time goes back there: the scenario's own interventions, and what was done by then."""
-        return [one for one in self.branch.interventions if one in self._given or ns(one.at_s) <= to_ns]
+        return self.branch.kept(self._given, to_ns)
 
     def done_in(self, branch: Branch) -> list[AnyIntervention]:
         """The interventions by hand there, beyond those of the scenario."""
@@ -287,13 +288,12 @@ class LiveSession:
         to_ns, now_s = instant_ns("rewind", to_s), self.now_s
         if to_ns > self.now_ns:
             raise ScenarioError(f"rewind: got {to_s:g} s, expected a time between 0 and the current time, {now_s:g} s")
-        kept = self._kept(to_ns)
-        if len(kept) == len(self.branch.interventions) and to_ns == self.now_ns:
-            return
-        if len(kept) < len(self.branch.interventions):
-            scenario = with_list(self.scenario, kept)
+        scenario = with_list(self.scenario, self._kept(to_ns))
+        if scenario.interventions != tuple(in_order(self.branch.interventions)):
             self._note_reached()
             self._fork(to_ns, scenario)
+        elif to_ns == self.now_ns:
+            return
         self._replay(to_ns)
 
     def switch(self, number: int) -> None:

@@ -10,7 +10,7 @@ Source    ours: docs/guide/programs.md
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
 from mobilenet.programs.actions import MOST_FRAME_BYTES, Role, require
@@ -100,6 +100,10 @@ class Party:
         if self.role not in cast.buffers:
             cast.buffers[self.role] = tuple(self._sizes)
         self._note_sizes()
+
+    def timers(self) -> Iterator[tuple[str, Any]]:
+        """Yield the timers of this life, by the names that the program has given them."""
+        yield from ((name, named.timer) for name, named in self._timers.items())
 
     def expire(self, timer: Named) -> None:
         del self._timers[timer.name]

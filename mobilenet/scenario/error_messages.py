@@ -60,9 +60,10 @@ def line(root: Node, path: str, what: str) -> str:
     """A problem that we found ourselves, at a dotted path of keys."""
     node = root
     for key in path.split("."):
-        if not isinstance(node.value, dict) or key not in node.value:
+        inside, part = node.value, int(key) if key.isdecimal() else key
+        if part not in (inside if isinstance(inside, dict) else range(len(inside)) if isinstance(inside, list) else ()):
             break
-        node = node.value[key]
+        node = inside[part]
     return f"{node.where}: {path}: {what}"
 
 

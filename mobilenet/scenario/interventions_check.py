@@ -7,18 +7,35 @@ Source    ours: docs/models/world.md, "By hand"
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mobilenet.clock import ns
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.quoting import counted
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import OwnProgram
-from mobilenet.world.interventions import Add, Cut, Drag, Interval, Mend, OfHost, OfStation, added_hosts, concerns
+from mobilenet.world.faults import PaperFaults, RandomFaults
+from mobilenet.world.interventions import (
+    Add,
+    AnyIntervention,
+    Cut,
+    Drag,
+    Interval,
+    Mend,
+    OfHost,
+    OfStation,
+    added_hosts,
+    concerns,
+)
+from mobilenet.world.mobility import OwnMobility
+from mobilenet.world.tracks import Tracks
 
 FARTHEST_DRAG_M = 1e6
 MOST_NAMED = 12  # links
@@ -29,12 +46,15 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
     if scenario.hosts.count is not None and (found := strangers(scenario, scenario.hosts.count)) is not None:
         yield found
     there: set[tuple[tuple[str, ...], float]] = set()
+    idle = without_effect(scenario, scenario.interventions)
     for place, one in enumerate(scenario.interventions):
         path = f"interventions.{place}"
         who = concerns(one)
         if who:
             if (who, one.at_s) in there:
                 yield path, f"another intervention on {'-'.join(who)} at {one.at_s:g} s; expected one at a time"
+            elif place in idle:
+                yield f"{path}.do", idle[place]
             there.add((who, one.at_s))
         if one.at_s >= scenario.duration_s:
             yield f"{path}.at_s", f"{one.at_s:g} s, expected less than duration_s, {scenario.duration_s:g} s"
@@ -53,6 +73,49 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
             yield f"{path}.station", f"there is no {one.station} among {many}, s0 to s{len(sites) - 1}"
         if isinstance(one, Cut | Mend) and (problem := _link_problem(scenario, sites, one.ends)) is not None:
             yield f"{path}.link", problem
+
+
+def without_effect(
+    scenario: MobileKeys, interventions: Sequence[AnyIntervention | Mapping[str, Any]]
+) -> dict[int, str]:
+    """The places in this list of crashes of hosts that are certainly down, and of recoveries of those that are up; with
+    the reason of each. Where only the run shows which hosts are up, there are none.
+    """
+    if isinstance(scenario.faults, PaperFaults | RandomFaults):
+        return {}
+    if isinstance(scenario.hosts.mobility, Tracks | OwnMobility):
+        return {}  # hosts appear and leave
+    listed = scenario.faults.outages if scenario.faults is not None else ()
+    coming = [(ns(one.at_s), 0, number, one.host, "crash", ns(one.duration_s)) for number, one in enumerate(listed)]
+    for place, one in enumerate(interventions):
+        what, host, at_s = (_part(one, key) for key in ("do", "host", "at_s"))
+        if what in ("crash", "recover") and isinstance(host, str) and isinstance(at_s, int | float):
+            coming.append((ns(at_s), 1, place, host, what, 0))  # by hand, after all else in that nanosecond
+    heapify(coming)
+    down: dict[str, int] = {}  # host -> which of the outages it is in
+    found, outages = {}, 0
+    while coming:
+        time_ns, by_hand, place, host, what, rest = heappop(coming)
+        if what == "crash" and host not in down:
+            outages += 1
+            down[host] = outages
+            if not by_hand:
+                heappush(coming, (time_ns + rest, 0, len(listed), host, "end", outages))
+        elif (what == "recover" and host in down) or (what == "end" and down.get(host) == rest):
+            del down[host]
+        elif by_hand:
+            found[place] = no_effect(host, what)
+    return found
+
+
+def no_effect(host: str, what: str) -> str:
+    """Why a second crash, or a second recovery, is refused."""
+    state, other = ("down", "recover") if what == "crash" else ("up", "crash")
+    return f"{host} is already {state}, so {what} has no effect; expected {other}"
+
+
+def _part(one: AnyIntervention | Mapping[str, Any], key: str) -> Any:
+    return one.get(key) if isinstance(one, Mapping) else getattr(one, key, None)
 
 
 def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:

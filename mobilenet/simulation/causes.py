@@ -36,6 +36,7 @@ class CauseLog:
         self._handler = NONE  # the row of the handler that runs, or ran last
         self._handler_ns = NONE
         self._travelling: dict[tuple[int, int, int], deque[tuple[int, Any]]] = {}  # between processes
+        self._down: set[int] = set()  # processes
         self.window = ""  # what had kept the next segment of TCP back
         self._queues: dict[str, deque[tuple[Frame, int]]] = {}  # sender -> its frames that may still be sent
 
@@ -145,10 +146,24 @@ class CauseLog:
                 self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}",
                 " ".join(carried_messages(message)), NONE, NONE, message.size_bytes, "", len(self._events), "",
             )  # fmt: skip
-            self._travelling.setdefault((i, to, id(message)), deque()).append((row, message))
+            if to not in self._down:
+                self._travelling.setdefault((i, to, id(message)), deque()).append((row, message))
             send(to, message)
 
         return noted
+
+    def lost(self, i: int, to: int, message: Any) -> None:
+        """The network loses what process i has just sent."""
+        if copies := self._travelling.get((i, to, id(message))):
+            copies.pop()
+            if not copies:
+                del self._travelling[i, to, id(message)]
+
+    def crashed(self, i: int) -> None:
+        """Process i receives nothing from now on."""
+        self._down.add(i)
+        for key in [key for key in self._travelling if key[1] == i]:
+            del self._travelling[key]
 
     def receiving(self, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
         """How process i receives, noted."""
@@ -173,13 +188,13 @@ class CauseLog:
 class NotedTimer:
     """A node's timer, in front of the kernel's."""
 
-    __slots__ = ("_action", "_cause", "_log", "_name", "_node", "_since_ns", "_timer")
+    __slots__ = ("_action", "_cause", "_log", "_node", "_since_ns", "_timer", "name")
 
     def __init__(self, log: CauseLog, node: str, action: Callable[[], None], name: str) -> None:
         self._log = log
         self._node = node
         self._action = action
-        self._name = name
+        self.name = name
         self._since_ns, self._cause = 0, NONE
         self._timer: Any = None
 
@@ -200,7 +215,7 @@ class NotedTimer:
         self._timer.stop()
 
     def fire(self) -> None:
-        self._log.fired(self._node, self._name, self._since_ns, self._cause)
+        self._log.fired(self._node, self.name, self._since_ns, self._cause)
         self._action()
         self._log.end()
 

@@ -90,7 +90,16 @@ def test_the_page_shows_it(tmp_path: Path) -> None:
             page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h2'}})")
             page.until(f"Boolean({APP}.run.flagsAt(2, {APP}.run.now_s) & Mobilenet.DOWN)")
             page.until(f"{APP}.run.messages.count > 3")
+            page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+            words = "[...document.querySelectorAll('button')].map(button => button.textContent)"
+            offered = set(window.value(words))
+            assert {"Crash", "Recover"} <= offered  # and nothing of what real time does not allow
+            virtual = {"Step to the next", "Add a host", "what did it do?", "Broadcast", "Continue from here"}
+            assert not offered & virtual
+            assert window.value("[document.querySelector('.mn-speed'), document.querySelector('.mn-save')]"
+                                ".every(control => control.disabled)")  # fmt: skip
             page.until(f"{LIVE}.state.is_over")
+            page.until("!document.querySelector('.mn-save').disabled")
         code, out, _ = served.end()
         assert code == 0 and "Next: mobilenet map runs/" in out
         assert len(list((tmp_path / "runs").glob("*/manifest.json"))) == 1

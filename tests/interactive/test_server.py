@@ -273,6 +273,25 @@ def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: S
 
 
 @pytest.mark.long
+def test_a_late_delivery_is_explained_while_the_run_goes_on(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.play_to(4)
+        talk.ask("do", what={"do": "loss", "loss": 0.2})
+        talk.play_to(9)
+        reply = talk.ask("message", message="h2:1")
+        host = reply["host"][-1]
+        assert "job" in talk.ask("why", message="h2:1", host=f"h{host}")
+        state = talk.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in ("done", "failed"))
+    job = state["jobs"][0]
+    assert job["state"] == "done", job
+    assert job["result"]["delay_ns"] == reply["time_ns"][-1] - reply["broadcast_ns"]
+    assert sum(length for _, length, *_ in job["result"]["stretches"]) * 1e6 == pytest.approx(
+        job["result"]["delay_ns"], rel=1e-12
+    )
+
+
+@pytest.mark.long
 def test_who_looks_when_time_went_back_begins_anew(served: Server) -> None:
     with Talk(served) as talk:
         talk.since()
@@ -350,6 +369,8 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
         ('{"command": "do", "what": {"what": 1, "self": 2, "do": "crash"}}', ""),
         ('{"command": "effect", "intervention": 3}', "effect: intervention 3 does not exist"),
         ('{"command": "save", "name": "../../etc"}', "name: "),
+        ('{"command": "why", "message": "h1:0", "host": "h3"}', "why: h3 has not delivered h1:0 yet"),
+        ('{"command": "why", "message": "h1:0", "host": "s3"}', "host: "),
         ('{"command": "watch", "node": 3}', "node: "),
         ('{"command": "pause", "why": 1}', "why: "),
         ("[" * 50_000, ""),

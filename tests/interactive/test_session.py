@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mobilenet
+from mobilenet.interactive.cards import card
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from tests.interactive.sessions import SCENARIOS, played, repeats
@@ -304,3 +305,37 @@ def test_a_second_crash_and_a_second_recovery_are_refused(live: LiveSession) -> 
     with pytest.raises(ScenarioError, match="do: h3 is already down, so crash has no effect; expected recover"):
         live.do("crash", host="h3")
     assert [one.do for one in live.branch.interventions] == ["crash"]
+
+
+def test_an_intervention_of_the_scenario_that_has_lost_its_effect_is_left_out(tmp_path: Path) -> None:
+    """And is there again where it has one."""
+    live = mobilenet.live(ROOT / "by_hand.yaml")  # crashes h1 at 5 s, and recovers it at 9 s
+
+    def of_h1() -> list[tuple[str, float]]:
+        return [(one.do, one.at_s) for one in live.scenario.interventions if getattr(one, "host", "") == "h1"]
+
+    live.play(3)
+    live.do("crash", host="h1")
+    assert of_h1() == [("crash", 3), ("recover", 9)]
+    live.play(4)
+    live.do("recover", host="h1")
+    assert of_h1() == [("crash", 3), ("recover", 4), ("crash", 5), ("recover", 9)]
+    live.rewind(3.5)
+    assert of_h1() == [("crash", 3), ("recover", 9)]
+    the_same(live, tmp_path / "one")
+    live.rewind(2)
+    assert of_h1() == [("crash", 5), ("recover", 9)]
+    the_same(live, tmp_path / "two")
+
+
+@pytest.mark.parametrize("causes", [False, True])
+@pytest.mark.parametrize(("name", "expected"), [("first.yaml", "resend timer"), ("programs/flood.yaml", "tick timer")])
+def test_timers_on_a_card_have_the_names_of_the_protocol(name: str, expected: str, causes: bool) -> None:
+    session = mobilenet.live(ROOT / name, 1, {"record.causes": causes}, allow_code=True)
+    try:
+        session.play(6)
+        cards = [card(session.simulation, node.name) or {} for node in session.simulation.nodes]
+        names = {words for found in cards for words, _ in found["timers"]}
+    finally:
+        session.close()
+    assert expected in names and not names & {"fire timer", "on due timer", "timer"}, names

@@ -383,3 +383,39 @@ def test_the_panels_of_a_narrow_window_cover_no_station(width: int, height: int,
         page.until(seen)
         window.play_to(3)
         assert window.value(seen)
+        for chosen in ("{kind: 'host', id: 1}", "{kind: 'message', id: 0}", "{kind: 'station', id: 2}", "null"):
+            page.evaluate(f"{APP}.select({chosen})")  # a card takes its place, and gives it back
+            page.until(seen)
+        before = window.value(f"{APP}.map.getZoom()")
+        page.evaluate(f"{APP}.map.setZoom({before} + 1, {{animate: false}}); {APP}.select({{kind: 'host', id: 1}})")
+        assert window.value(f"{APP}.map.getZoom()") == before + 1  # where the user has moved the map it stays
+
+
+def test_the_answer_and_its_progress_are_in_sight(served: Server) -> None:
+    seen = """(() => { const box = document.querySelector('.mn-left').getBoundingClientRect(),
+        job = document.querySelector('.mn-job').getBoundingClientRect();
+        return job.top >= box.top && job.bottom <= box.bottom; })()"""
+    with Page(1280, 720) as page:
+        window = Window(page, served)
+        window.play_to(3)
+        window.value(f"{LIVE}.touch({{do: 'crash', host: 'h3'}})")
+        page.until(f"{LIVE}.interventions.length === 1")
+        for state, words in (("running", "begun"), ("done", "The number of deliveries is lower. " * 8)):
+            job = {"number": 0, "kind": "effect", "about": "crash of h3 at 3 s", "state": state, "text": words}
+            page.evaluate(f"{LIVE}.jobs = [{json.dumps(job)}]; {APP}.changed()")
+            page.until(f"(document.querySelector('.mn-job') || document.body).textContent.includes({words[:9]!r})")
+            page.until(seen)
+
+
+def test_a_view_of_the_whole_field_is_fitted_again_after_a_rewind(served: Server) -> None:
+    with Page(390, 844) as page:
+        window = Window(page, served)
+        window.play_to(5)
+        zoom = window.value(f"{APP}.map.getZoom()")
+        page.evaluate("window.isBefore = true")
+        page.evaluate(f"{LIVE}.ask({{command: 'rewind', to_s: 2}})")
+        page.until("window.isBefore === undefined")
+        window.until_ready()
+        assert window.value(f"{APP}.map.getZoom()") == pytest.approx(zoom, abs=0.2)
+        page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+        assert window.value(f"{APP}.refit()") is True

@@ -9,9 +9,11 @@ import pytest
 
 import mobilenet
 from mobilenet.api import Run, run
+from mobilenet.cli.run import _summary
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.writer import file_digests
 from mobilenet.scenario import load_scenario
+from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.verify import verify_run
 from tests.programs.own import AROUND
 
@@ -87,6 +89,8 @@ def test_programs_that_send_again_deliver_everything(tmp_path: Path) -> None:
 
 def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
     done = played(tmp_path, ONCE, partitions=[{"since": 0, "until": 400, "apart": ["p0", "p1"]}])
+    assert "40 of them lost" in _summary(done)
+    assert "partition from 0 to 400 t.u.: p0, p1 apart from all others" in _summary(done)
     assert done.counters["messages"]["lost"] == 4 * 5 * 2 and done.metrics["deliveries"] == 4 * 5 * 2
     assert done.verdicts["agreement"].answer == "unknown"
 
@@ -127,3 +131,16 @@ def test_protocols_of_papers_lose_nothing() -> None:
     reliable = Path(mobilenet.__file__).parents[1] / "scenarios" / "vcube" / "reliable.yaml"
     with pytest.raises(ScenarioError, match="assumes that no message is lost; only programs run with losses"):
         load_scenario(reliable, ["network.loss=0.1"])
+
+
+@pytest.mark.parametrize("loses", [True, False], ids=["losses", "a crash"])
+def test_the_record_of_causes_keeps_nothing_of_what_never_arrives(loses: bool, tmp_path: Path) -> None:
+    path = scenario(tmp_path, AGAIN if loses else ONCE, loss=0.3 if loses else 0)
+    changes = ["record.causes=true", *([] if loses else ["faults=[{process: p1, at: 3}]"])]
+    experiment = Experiment(load_scenario(path).changed(changes), allow_code=True)
+    experiment.run()
+    assert experiment.causes is not None
+    travelling = experiment.causes._travelling
+    sent_at = experiment.recording.causes.lists["time_ns"]
+    latest = experiment.kernel.now - 3 * 10**9  # the detectors' own messages never end
+    assert all(sent_at[row] > latest for copies in travelling.values() for row, _ in copies), travelling

@@ -49,6 +49,7 @@ def test_an_address_that_a_program_was_told_leads_there(flat: bool, tmp_path: Pa
     done = talked(tmp_path, GOSSIP, flat=flat)
     assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"
     assert facts(done)["senders_renamed"] == ([] if flat else [["h2", "h0"]])
+    assert ("programs that pass addresses on may need protocol.flat: true" in _summary(done)) is not flat
     nodes = [done.events[done.events.event == event].node.tolist() for event in ("datagram", "datagram_received")]
     assert nodes == [["h1", "h0", "h2"], ["h0", "h2", "h1"]]
 

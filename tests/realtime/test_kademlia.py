@@ -1,11 +1,7 @@
-"""The Python package kademlia, whose nodes tell each other addresses: a value that one node sets, others find.
-
-It is not among the requirements: without it, this test is skipped.
-"""
+"""The Python package kademlia, whose nodes tell each other addresses: a value that one node sets, others find."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -18,7 +14,6 @@ from tests.realtime.own import scenario
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone"),
-    pytest.mark.skipif(importlib.util.find_spec("kademlia") is None, reason="kademlia is not installed"),
 ]
 NODE = """
 import asyncio, pathlib, sys

@@ -16,6 +16,7 @@ from mobilenet.expected.by_kind import expectations_of
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.interventions_check import without_effect
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.basis.evidence import Evidence
@@ -97,7 +98,8 @@ def test_an_empty_list_changes_nothing() -> None:
 @pytest.mark.parametrize("left_out", [do for do in BY_HAND if do != "loss"])
 def test_a_record_is_held_to_each(left_out: str, outcome: Outcome) -> None:
     """The same record, of a scenario without one of them, is refused; and that of a run without it, with it."""
-    others = [one for one in ALL if one["do"] != left_out]
+    gone = {left_out, "recover"} if left_out == "crash" else {left_out}  # nothing is left to recover from
+    others = [one for one in ALL if one["do"] not in gone]
     assert problem(outcome, scenario(ALL)) is None
     assert problem(outcome, scenario(others)) is not None
 
@@ -149,11 +151,17 @@ ANY = st.one_of(
 def test_whatever_is_done_the_run_is_valid_and_repeats(
     tmp_path_factory: pytest.TempPathFactory, interventions: list[dict[str, Any]], faults: str
 ) -> None:
-    values = scenario(interventions, "duration_s=12", f"faults={faults}", "wireless.loss=0.05")
+    changes = ("duration_s=12", f"faults={faults}", "wireless.loss=0.05")
+    idle = without_effect(scenario([], *changes), interventions)
+    values = scenario([one for place, one in enumerate(interventions) if place not in idle], *changes)
     folder = tmp_path_factory.mktemp("any")
     first = run(values, out=folder / "one")
     assert first.verdict != "violated", (first.verdicts, interventions)
     assert simulate(values).recording.events.fingerprint() == first.manifest["fingerprint"]
+    if faults == "null":
+        asked = [(one.host, one.at_s) for one in in_order(values.interventions) if one.do == "crash"]
+        crashes = first.events[first.events.event == "crash"]
+        assert [*zip(crashes.node, crashes.time_ns / 1e9, strict=True)] == asked  # all that were not left out
 
 
 WRONG = [
@@ -185,6 +193,56 @@ def test_wrong_ones_are_refused(one: dict[str, Any], said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario([{"at_s": 5, "do": "crash", "host": "h3"}, one] if one["at_s"] == 5 else [one])
     assert said in str(caught.value)
+
+
+def of(host: str, *what: tuple[str, float]) -> list[dict[str, Any]]:
+    return [{"at_s": at_s, "do": do, "host": host} for do, at_s in what]
+
+
+OUTAGE = "faults={schedule: explicit, outages: [{host: h1, at_s: 5, duration_s: 4}]}"
+NO_EFFECT = [
+    (of("h1", ("crash", 4), ("crash", 6)), [], 1, "h1 is already down, so crash has no effect; expected recover"),
+    (of("h1", ("recover", 4)), [], 0, "h1 is already up, so recover has no effect; expected crash"),
+    (of("h1", ("crash", 6), ("recover", 7), ("recover", 4)), [], 2, "h1 is already up, so recover"),
+    (of("h1", ("crash", 6)), [OUTAGE], 0, "h1 is already down, so crash"),
+    (of("h1", ("recover", 9)), [OUTAGE], 0, "h1 is already up, so recover"),
+    (of("h1", ("recover", 6), ("crash", 7), ("crash", 10)), [OUTAGE], 2, "h1 is already down, so crash"),
+]
+
+
+@pytest.mark.parametrize(("interventions", "more", "place", "said"), NO_EFFECT)
+def test_one_without_effect_is_refused(
+    interventions: list[dict[str, Any]], more: list[str], place: int, said: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario(interventions, *more)
+    assert f"interventions.{place}.do: {said}" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_one_without_effect_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "twice.yaml"
+    last = "  - {at_s: 6, do: crash, host: h1}\n  - {at_s: 7, do: crash, host: h1}\n"
+    path.write_text(FIRST.read_text() + "interventions:\n" + last)
+    line = path.read_text().count("\n")
+    with pytest.raises(ScenarioError, match=rf"twice.yaml:{line}: interventions.1.do: h1 is already down"):
+        Scenario.load(path)
+
+
+@pytest.mark.parametrize(
+    ("interventions", "more"),
+    [
+        (of("h1", ("crash", 4), ("recover", 6), ("crash", 7)), []),
+        (of("h1", ("crash", 7), ("crash", 4), ("recover", 6)), []),  # in order of their times
+        (of("h1", ("crash", 4)) + of("h2", ("crash", 5)), []),
+        (of("h1", ("crash", 9)), [OUTAGE]),
+        (of("h1", ("recover", 7), ("crash", 8), ("recover", 10)), [OUTAGE]),  # the outage does not end a later one
+        (of("h1", ("crash", 4), ("crash", 6)), ["faults={schedule: random, rate_per_host_per_min: 1}"]),
+        (of("h1", ("recover", 4), ("crash", 5), ("crash", 6)), ["faults={schedule: paper, station: s0}"]),
+    ],
+)
+def test_one_that_may_have_an_effect_is_not_refused(interventions: list[dict[str, Any]], more: list[str]) -> None:
+    more = [one.replace("per_min: 1}", "per_min: 1, mean_duration_s: 3}") for one in more]
+    assert len(scenario(interventions, *more).interventions) == len(interventions)
 
 
 def test_links_and_stations_have_one_at_a_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from mobilenet.viz.map import draw
 
 import mobilenet
 from tests.browser import NAMES, Page, chromium, required
+from tests.cli.command import mobilenet as command
 from tests.conftest import SCENARIOS
 from tests.viz.synthetic import write_run
 from tests.viz.test_map_page import hostile, on_earth
@@ -152,6 +154,26 @@ def test_no_reason_is_given_that_the_events_do_not_show(browser: Page, page: Pat
     assert count
     browser.until(f"{CARD}.innerText.includes('reason not known')")
     assert "arrived" not in browser.evaluate(f"{CARD}.innerText")
+
+
+def test_a_late_delivery_shows_its_story(browser: Page, tmp_path: Path) -> None:
+    run = mobilenet.run(
+        SCENARIOS / "first.yaml", out=tmp_path / "run", overrides={"record.causes": True, "wireless.loss": 0.2}
+    )
+    draw(run.path, tmp_path / "map.html")
+    shown(browser, tmp_path / "map.html")
+    browser.evaluate("Mobilenet.app.clock.seek(30)")
+    browser.evaluate("Mobilenet.app.select({kind: 'host', id: 0})")
+    browser.until(f"{CARD}.innerText.includes('why so late?')")
+    browser.evaluate(f"[...{CARD}.querySelectorAll('button')].find(b => b.innerText === 'why so late?').click()")
+    browser.until(f"{CARD}.innerText.includes('was late')")
+    story = browser.evaluate(f"[...{CARD}.querySelectorAll('.mn-story-line')].map(line => line.innerText)")
+    assert any("after a loss" in line for line in story)
+    name = browser.evaluate(f"{CARD}.querySelector('h2').textContent").removeprefix("Message ")
+    found = command("why", run.path, "--message", name, "--at", "h0", "--json", place=tmp_path)
+    assert [row["sentence"] for row in json.loads(found.stdout)["stretches"]] == [
+        line.rsplit("\n", 1)[0].strip() for line in story
+    ]
 
 
 def test_without_causal_order_no_host_lacks_a_predecessor(browser: Page, tmp_path: Path) -> None:

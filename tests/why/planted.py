@@ -197,8 +197,8 @@ CAUSES: dict[str, Callable[[World, Path], tuple[Document, Cause]]] = {
 
 
 def stories_of(path: Path, changes: Document) -> Stories:
-    told = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
-    scenario = load_scenario(path).changed([*told, "record.causes=true"])
+    given = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
+    scenario = load_scenario(path).changed([*given, "record.causes=true"])
     recording = simulate(scenario, None, True).recording
     assert recording.causes is not None
     return stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario)
@@ -217,8 +217,8 @@ def compared(before: Stories, after: Stories) -> tuple[float, float, dict[Key, i
         if (one.node, one.message) not in there or sent is None:
             continue
         count += 1
-        for sign, told in ((-1, before), (1, after)):
-            for stretch in told.of(one.message, one.node):
+        for sign, run in ((-1, before), (1, after)):
+            for stretch in run.of(one.message, one.node):
                 by_part[stretch.kind, stretch.place] += sign * stretch.length_ns
                 sums[sign > 0] += stretch.length_ns
                 changes[one.message] += sign * stretch.length_ns

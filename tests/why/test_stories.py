@@ -33,7 +33,7 @@ OTHERS = (
 )  # fmt: skip
 
 
-def told(path: Path, *changes: str) -> tuple[Stories, str]:
+def replayed(path: Path, *changes: str) -> tuple[Stories, str]:
     """The stories of a run, and its fingerprint."""
     scenario = load_scenario(path).changed([*changes, "record.causes=true"])
     recording = simulate(scenario, None, True).recording
@@ -62,7 +62,7 @@ def parts(found: Stories) -> Counter[str]:
     ("name", "changes"), [*((name, SHORT) for name in MOBILE), *((name, ()) for name in OTHERS)], ids=str
 )
 def test_shipped_scenarios_are_explained(name: str, changes: tuple[str, ...]) -> None:
-    found, _ = told(SCENARIOS / name, *changes)
+    found, _ = replayed(SCENARIOS / name, *changes)
     sums = parts(found)
     assert sums[kinds.UNEXPLAINED] <= 0.01 * sums.total() > 0
 
@@ -80,13 +80,13 @@ def test_drawn_scenarios_have_no_hole_and_no_overlap(seed: int, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["first.yaml", "vcube/causal.yaml"])
 def test_recording_causes_changes_nothing(name: str) -> None:
-    _, fingerprint = told(SCENARIOS / name)
+    _, fingerprint = replayed(SCENARIOS / name)
     assert simulate(load_scenario(SCENARIOS / name)).recording.events.fingerprint() == fingerprint
 
 
 def test_frames_to_hosts_are_not_lost_on_wires() -> None:
     """A station that hands a message on had radioed it: what was lost was lost at the receiver."""
-    found, _ = told(SCENARIOS / "by_hand.yaml")
+    found, _ = replayed(SCENARIOS / "by_hand.yaml")
     on_wires = {
         s.kind for one in found.record.deliveries for s in found.of(one.message, one.node) if s.leg == kinds.BACKBONE
     }
@@ -94,12 +94,12 @@ def test_frames_to_hosts_are_not_lost_on_wires() -> None:
 
 
 def test_nagle_is_named() -> None:
-    found, _ = told(SCENARIOS / "tcp_dynamic.yaml", *SHORT)
+    found, _ = replayed(SCENARIOS / "tcp_dynamic.yaml", *SHORT)
     reasons = Counter(
         s.reason for one in found.record.deliveries for s in found.of(one.message, one.node) if s.kind == kinds.WINDOW
     )
     assert set(reasons) <= {"nagle", "congestion_window", "receive_window", "messages_in_flight"}
-    without, _ = told(SCENARIOS / "tcp_dynamic.yaml", *SHORT, "protocol.tcp.nagle=false")
+    without, _ = replayed(SCENARIOS / "tcp_dynamic.yaml", *SHORT, "protocol.tcp.nagle=false")
     assert reasons["nagle"] > 0
     assert not any(s.reason == "nagle" for one in without.record.deliveries for s in without.of(one.message, one.node))
 

@@ -20,29 +20,8 @@ from mobilenet.why.shares import Shares, counted_deliveries, delay_ns, shares, s
 from mobilenet.why.stories import Stories
 
 from ..study_tables import StudyTables
-from ..style import QUIET, figure_legend, percent, plain
+from ..style import KIND_COLOURS, QUIET, figure_legend, percent, plain
 
-COLOURS = {  # radio blue, losses red, waits orange, TCP violet, wires green, hosts brown and black
-    kinds.QUEUE: "#56B4E9",
-    kinds.CONTENTION: "#B5DDF4",
-    kinds.AIR: "#0072B2",
-    kinds.LOST: "#C1272D",
-    kinds.MAC_RETRY: "#E8998D",
-    kinds.RETRY: "#E69F00",
-    kinds.TIMER_WAIT: "#F3DB6B",
-    kinds.ORDER: "#CC79A7",
-    kinds.WINDOW: "#4B2A7B",
-    kinds.HANDSHAKE: "#8E6FC0",
-    kinds.HEAD_OF_LINE: "#C3B1E1",
-    kinds.WIRE_QUEUE: "#00543F",
-    kinds.WIRE_TRANSMISSION: "#009E73",
-    kinds.WIRE_PROPAGATION: "#8FD9C2",
-    kinds.DOWN: "#000000",
-    kinds.OUT_OF_COVERAGE: "#7A4A21",
-    kinds.HANDOFF: "#B07A45",
-    kinds.ELSEWHERE: "#DCC3A1",
-    kinds.UNEXPLAINED: "#BBBBBB",
-}
 LEAST_NAMED = 0.14  # share of a bar that has room for its name
 MOST_ROWS = 40
 MEAN_DELAYS = ("delivery_delay_mean_s", "delivery_latency_mean")
@@ -61,7 +40,7 @@ def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
     for row, bar in enumerate(bars):
         left = 0.0
         for part, share in sorted(bar.parts.items(), key=lambda item: (legs.index(item[0][1]), _place(item[0][0]))):
-            axes.barh(row, share, 0.62, left, color=COLOURS[part[0]], edgecolor="white", linewidth=0.6)
+            axes.barh(row, share, 0.62, left, color=KIND_COLOURS[part[0]], edgecolor="white", linewidth=0.6)
             if share >= LEAST_NAMED:
                 words = f"{part_name(part).replace(' (', chr(10) + '(')}\n{percent(share)}"
                 dark = part[0] in (kinds.AIR, kinds.LOST, kinds.WINDOW, kinds.WIRE_QUEUE, kinds.DOWN)
@@ -117,7 +96,7 @@ def draw_waterfall(axes: Any, stories: Stories, message: str, at: str | None = N
         for s in stories.of(message, one.node):
             begin = (s.begin_ns - sent.time_ns) / per_unit
             axes.barh(
-                row, s.length_ns / per_unit, 0.7, begin, color=COLOURS[s.kind], edgecolor="white",
+                row, s.length_ns / per_unit, 0.7, begin, color=KIND_COLOURS[s.kind], edgecolor="white",
                 linewidth=0.2, hatch="////" if s.held_by else None,
             )  # fmt: skip
             drawn.add(s.kind)
@@ -140,7 +119,7 @@ def draw_waterfall(axes: Any, stories: Stories, message: str, at: str | None = N
 
 def _legend(drawn: Iterable[str]) -> tuple[list[Any], list[str]]:
     ordered = sorted(drawn, key=_place)
-    return [_patch(COLOURS[kind]) for kind in ordered], [f"{kind.replace('_', ' ')}" for kind in ordered]
+    return [_patch(KIND_COLOURS[kind]) for kind in ordered], [f"{kind.replace('_', ' ')}" for kind in ordered]
 
 
 def _patch(colour: str, **look: Any) -> Any:

@@ -31,6 +31,7 @@ from .pack import narrow, pack_column
 from .places import places
 from .radio import radio
 from .record import Coded, Record, coded_column, harmless_text, integers, name_of_run, record
+from .stories import stories
 
 VALUES = 1_500_000  # of buffers in one page
 WORDS = {"sbuffer": "SBuffer", "rbuffer": "RBuffer"}
@@ -65,6 +66,7 @@ def document(
         "events": events(run),
         "handoffs": handoffs(run),
         "messages": messages(run, deliveries),
+        "stories": stories(run),
         "places": places(run, frames_in or folder),
         "radio": radio(run, frames_in or folder),
         **_samples(run, end_s),

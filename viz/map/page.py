@@ -34,6 +34,7 @@ SCRIPTS = (
     "parts.js",
     "event_cards.js",
     "cards.js",
+    "stories.js",
     "messages.js",
     "overview.js",
     "heat.js",

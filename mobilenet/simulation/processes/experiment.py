@@ -147,7 +147,7 @@ class Experiment:
         )
         network = self.scenario.network
         if isinstance(network, AbstractNetwork) and network.loses:
-            send = lossy(send, i, self.n, network, self._losses, self.kernel.calendar)
+            send = lossy(send, i, self.n, network, self._losses, self.kernel.calendar, self.causes)
         if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
             send = self._to_who_is_there(send)
         if self.causes is not None:
@@ -228,6 +228,8 @@ class Experiment:
         self.steps.crash(i)
         self.processes[i].crash()
         self._crashed.add(i)
+        if self.causes is not None:
+            self.causes.crashed(i)
 
     def _mistake(self, by: int, about: int) -> None:
         if self.processes[by].up:

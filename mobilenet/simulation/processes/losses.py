@@ -16,11 +16,14 @@ from mobilenet.clock import ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import number
 from mobilenet.scenario.process_parameters import AbstractNetwork
+from mobilenet.simulation.causes import CauseLog
 
 Send = Callable[[int, Any], None]
 
 
-def lossy(send: Send, me: int, nowhere: int, network: AbstractNetwork, chance: Stream, clock: Any) -> Send:
+def lossy(
+    send: Send, me: int, nowhere: int, network: AbstractNetwork, chance: Stream, clock: Any, causes: CauseLog | None
+) -> Send:
     """Return how process `me` sends; what is lost goes to `nowhere`. `clock`: has the time as `now`."""
     spans = [(ns(one.since), ns(one.until), frozenset(map(number, one.apart))) for one in network.partitions]
     loss = network.loss
@@ -30,6 +33,8 @@ def lossy(send: Send, me: int, nowhere: int, network: AbstractNetwork, chance: S
         now = clock.now
         for since, until, apart in spans:
             is_lost |= since <= now < until and (me in apart) != (to in apart)
+        if is_lost and causes is not None:
+            causes.lost(me, to, message)
         send(nowhere if is_lost else to, message)
 
     return sending

@@ -1,12 +1,13 @@
 // The last half minute of each station's SBuffer (or the first buffer it has), in a box next to the station: on the
 // side where it covers the fewest wires and other stations, below the hosts, on a scale common to all. Where stations
-// are close together there are smaller boxes, then none.
+// or hosts are close together there are smaller boxes, then none.
 Mobilenet.boxes = (app) => {
   const { run, view } = app,
     { INK, withAlpha, text } = Mobilenet,
     series = run.buffers.stations,
     SPAN_S = 30,
     LEAST_REACH = 45, // pixels of a station's range
+    MOST_HOSTS = 0.35, // on a box, if hosts are spread evenly
     SIZES = [
       { w: 68, h: 26, apart: 150 },
       { w: 42, h: 20, apart: 100 },
@@ -54,7 +55,10 @@ Mobilenet.boxes = (app) => {
       });
       return found;
     });
-    size = run.range_m * scale < LEAST_REACH ? null : SIZES.find((each) => apart >= each.apart) || null;
+    const [[west, south], [east, north]] = app.bounds,
+      perPixel = run.count / ((east - west) * (north - south) * scale * scale),
+      hasRoom = (each) => apart >= each.apart && perPixel * each.w * each.h <= MOST_HOSTS;
+    size = run.range_m * scale < LEAST_REACH ? null : SIZES.find(hasRoom) || null;
     placed = [];
     if (!size) return;
     const { w, h } = size;

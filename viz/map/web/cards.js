@@ -90,7 +90,30 @@ Mobilenet.cards = (app) => {
       strength = radio.links ? live("Its power, SINR") : null;
     const counter = live("Messages delivered"),
       own = run.deliveriesOf(h),
-      list = el("div.mn-list");
+      list = el("div.mn-list"),
+      slowHead = heading("Slowest deliveries"),
+      slow = el("div.mn-list");
+    const showSlow = (t) => {
+      const end = Mobilenet.upTo(own.time, t),
+        late = [];
+      for (let k = 0; k < end; k++) {
+        const m = own.message[k],
+          delay = own.time[k] - run.messages.time[m];
+        if (late.length < 3 || delay > late[2].delay) {
+          late.push({ m, delay });
+          late.sort((a, b) => b.delay - a.delay).splice(3);
+        }
+      }
+      slowHead.hidden = !late.length;
+      app.parts.keep(slow, late, slowLine, null, ({ m }) => m);
+    };
+    const slowLine = ({ m, delay }) =>
+      el(
+        "div.mn-row",
+        app.parts.link(run.messages.label(m), () => app.select({ kind: "message", id: m })),
+        el("b", "after " + duration(delay)),
+        app.stories.isKnown(m, h) ? app.stories.link(m, h, "why so late?") : "",
+      );
     const sessionsHead = heading(""),
       othersHead = heading("Other events"),
       othersList = el("div.mn-list"),
@@ -130,6 +153,8 @@ Mobilenet.cards = (app) => {
       heading("Deliveries around the current time"),
       ticks.canvas,
       sampled(),
+      slowHead,
+      slow,
       sessionsHead,
       list,
       othersHead,
@@ -154,6 +179,7 @@ Mobilenet.cards = (app) => {
       }
       sessions.update(t);
       ticks.update(t);
+      showSlow(t);
       buffers.update(t);
       inside.update();
     };

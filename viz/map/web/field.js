@@ -276,10 +276,11 @@ Mobilenet.field = (app) => {
     const m = app.selected.id;
     if (app.live && !app.live.learn(m)) return;
     const { have, lack } = run.progress(m, t),
-      sender = run.messages.host[m];
-    for (const h of have) if (here[h]) ring(g, px[h], py[h], radius() + 3, INK, 2.6);
+      sender = run.messages.host[m],
+      [wide, far] = n <= 150 ? [2.6, 3] : [1.3, 1.2]; // in a crowd a ring must not cover the next host
+    for (const h of have) if (here[h]) ring(g, px[h], py[h], radius() + far, INK, wide);
     g.setLineDash([3, 3]);
-    for (const { host } of lack) if (here[host]) ring(g, px[host], py[host], radius() + 5, "#c0392b", 2);
+    for (const { host } of lack) if (here[host]) ring(g, px[host], py[host], radius() + far + 2, "#c0392b", 2);
     g.setLineDash([]);
     if (sender >= 0 && here[sender]) {
       g.lineWidth = 2;

@@ -157,8 +157,9 @@ Mobilenet.live = (app) => {
     if (reply.error) app.say(reply.error);
     return reply;
   };
+  const isBack = () => !live.following && !run.live.is_real_time;
   // In the past it happens there: another branch begins.
-  live.touch = (what) => live.tell({ command: "do", what, ...(live.following ? {} : { back_to_s: clock.t }) });
+  live.touch = (what) => live.tell({ command: "do", what, ...(isBack() ? { back_to_s: clock.t } : {}) });
   // Go to the next of its kind, from the time shown. A host that begins or ends a handoff is chosen then; else
   // the selection stays.
   live.step = async (what) => {
@@ -183,6 +184,7 @@ Mobilenet.live = (app) => {
       kept = {
         center: [center.lat, center.lng],
         zoom: app.map.getZoom(),
+        isWhole: app.refit(),
         layers: app.layers,
         selected: app.selected,
         steps: stepsSaid,
@@ -204,7 +206,8 @@ Mobilenet.live = (app) => {
     app.dark(kept.dark);
     if (kept.words) app.say(kept.words);
     stepsSaid = kept.steps ?? null;
-    app.map.setView(kept.center, kept.zoom, { animate: false });
+    if (kept.isWhole) app.fit();
+    else app.map.setView(kept.center, kept.zoom, { animate: false });
     const counts = { host: run.count, station: run.stationCount };
     if (kept.selected && kept.selected.id < (counts[kept.selected.kind] || 0)) app.select(kept.selected);
     return true;
@@ -260,18 +263,20 @@ Mobilenet.live = (app) => {
   clock.seek = (t) => {
     const wasFollowing = live.following;
     live.following = t >= run.now_s - 1e-9;
-    if (wasFollowing !== live.following) live.ask({ command: "hold", on: wasFollowing }); // it waits meanwhile
+    if (wasFollowing !== live.following && !run.live.is_real_time)
+      live.ask({ command: "hold", on: wasFollowing }); // it waits meanwhile
     own.seek(t);
     clock.playing = live.following && Boolean(live.state && live.state.is_playing);
     if (live.following && live.state) clock.speed = live.state.speed;
   };
   live.toNow = () => clock.seek(run.now_s);
+  const sent = (command) => live.tell({ command });
   clock.play = () => {
-    if (live.following) live.tell({ command: "play" });
+    if (live.following) sent("play");
     else own.play();
   };
   clock.pause = () => {
-    if (live.following && live.state && live.state.is_playing) live.ask({ command: "pause" });
+    if (live.following && live.state && live.state.is_playing) sent("pause");
     else own.pause();
   };
   clock.at = (speed) => {

@@ -13,7 +13,8 @@ Mobilenet.liveCard = (app, kind, i) => {
       for (const each of [crash, ...others]) each.disabled = isDown;
       recover.disabled = !isDown;
     };
-    return { nodes: [crash, recover, ...others], update };
+    const shown = run.live.is_real_time ? others.slice(1) : others; // programs broadcast by themselves
+    return { nodes: [crash, recover, ...shown], update };
   };
   const stationButtons = () => {
     const edges = run.stations.edges.filter((edge) => edge.includes(i)),

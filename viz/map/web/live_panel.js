@@ -1,7 +1,8 @@
 // Controls of a live run: step, intervene, look back, keep, and ask for the effect of an intervention.
 Mobilenet.livePanel = (app) => {
   const { run, clock, live } = app,
-    { el, action, link, heading, note, keep, release } = app.parts;
+    { el, action, link, heading, note, keep, release } = app.parts,
+    isReal = run.live.is_real_time; // time does not stop, and no world can be repeated
   const text = (node, words) => {
     if (node.textContent !== words) node.textContent = words;
   };
@@ -15,7 +16,7 @@ Mobilenet.livePanel = (app) => {
     el(
       "div.mn-actions",
       action("Back to now", () => live.toNow()),
-      action("Continue from here", () => live.goOnFromHere()),
+      isReal ? null : action("Continue from here", () => live.goOnFromHere()),
     ),
   );
 
@@ -62,11 +63,15 @@ Mobilenet.livePanel = (app) => {
       do: "loss",
       loss,
     })),
-    field("Broadcast interval", "interval_s", " s", { min: "0.001", step: "0.5" }, (interval_s) => ({
-      do: "interval",
-      interval_s,
-    })),
-    el("div.mn-actions", add),
+    ...(isReal
+      ? []
+      : [
+          field("Broadcast interval", "interval_s", " s", { min: "0.001", step: "0.5" }, (interval_s) => ({
+            do: "interval",
+            interval_s,
+          })),
+          el("div.mn-actions", add),
+        ]),
   );
 
   const said = (one) => {
@@ -86,7 +91,7 @@ Mobilenet.livePanel = (app) => {
       );
     ask.dataset.effect = String(i);
     const words = said(one) + (isToCome(one) ? ", to come" : "");
-    return el("div.mn-intervention", when, el("span", words), ask);
+    return el("div.mn-intervention", when, el("span", words), isReal ? null : ask);
   };
   const fillList = app.cards.some(
     list,
@@ -121,6 +126,8 @@ Mobilenet.livePanel = (app) => {
       { class: "mn-job mn-job-" + job.state },
       job.kind === "save"
         ? el("b", "Save: ")
+        : job.kind === "why" && job.state !== "done"
+        ? el("b", "Why " + job.about + " was late: ")
         : job.state === "done"
           ? null // the answer begins with it
           : el("b", "Effect of " + job.about + ": "),
@@ -160,7 +167,7 @@ Mobilenet.livePanel = (app) => {
     violation,
     culprits,
     past,
-    el("div.mn-field", step, what),
+    isReal ? null : el("div.mn-field", step, what),
     touch,
     el("div", ...curves.map(({ canvas }) => canvas)),
     heading("Done by hand"),
@@ -174,7 +181,8 @@ Mobilenet.livePanel = (app) => {
     drawn = -Infinity, // when the curves were
     listed = "",
     lined = "",
-    worked = "";
+    worked = "",
+    latest = ""; // the state of the last job
   const words = () => {
     if (live.isBroken) return "The connection is broken: the run has ended, or the page was refused.";
     if (live.busy)
@@ -189,12 +197,14 @@ Mobilenet.livePanel = (app) => {
     if (s.is_over) return "The run is over: it has come to rest.";
     if (s.violation) return "Stopped by a violation.";
     if (s.is_held) return "Paused while a page looks back.";
+    if (isReal && !s.is_playing && run.now_s === 0) return "Press play to start the programs.";
     if (!s.is_playing) return "Paused" + (s.stopped_because ? ": " + s.stopped_because : "") + ".";
     return "Playing, " + s.rate.toFixed(s.rate < 10 ? 1 : 0) + " simulated seconds a second.";
   };
   const update = (stamp) => {
     const s = live.state;
     text(status, words());
+    save.disabled = isReal && !(s && s.is_over);
     showSettings();
     const found = s && s.violation;
     violation.hidden = !found;
@@ -220,7 +230,7 @@ Mobilenet.livePanel = (app) => {
           app.clockText(clock.t, true, 2) +
           "; the run is at " +
           app.clockText(run.now_s, true, 2) +
-          ". What you do now happens there, and begins another branch.",
+          (isReal ? ". What you do happens now." : ". What you do now happens there, and begins another branch."),
       );
     const key = [live.branch, live.interventions.length, live.interventions.filter(isToCome).length].join(" ");
     if (key !== listed) {
@@ -238,6 +248,10 @@ Mobilenet.livePanel = (app) => {
     if (jobKey !== worked) {
       worked = jobKey;
       keep(jobs, live.jobs.slice(-6).reverse(), jobLine, null, (job) => job.number + job.state + job.text);
+      const last = live.jobs.at(-1),
+        state = last ? last.number + last.state : "";
+      if (state !== latest && last) jobs.firstElementChild.scrollIntoView({ block: "nearest" });
+      latest = state;
     }
     if (!clock.playing || stamp - drawn > 500) {
       drawn = stamp;

@@ -6,7 +6,7 @@ Mobilenet.liveSpace = (app) => {
     SPANS_S = [3, 1, 0.3, 0.1],
     LINE = 30,
     LEFT = 64,
-    LEGEND = "blue: messages · grey: acknowledgements · brown: control · violet: wire · red: lost · ▮ delivered",
+    LEGEND = "blue messages, grey acknowledgements, brown control, violet wire, red lost, ▮ delivered",
     UNKNOWN = "frames are kept for 10 s, from when it was chosen",
     box = el("aside.mn-space", { hidden: "", "aria-label": "Space-time diagram of the selected host" }),
     words = el("span"),
@@ -150,7 +150,8 @@ Mobilenet.liveSpace = (app) => {
     for (let i = own.time.length - 1; i >= 0 && own.time[i] >= from; i--)
       if (own.time[i] <= t) g.fillRect(x(own.time[i]) - 1.5, y(name) - 9, 3, 6);
     text(g, app.clockText(from, true, 2), LEFT, height - 4);
-    if (g.measureText(LEGEND).width < width - 140) text(g, LEGEND, width / 2, height - 4, "center");
+    const room = width - LEFT - 8 - g.measureText(LEGEND).width; // next to the times, or above them
+    if (room > 0) text(g, LEGEND, (LEFT + width - 8) / 2, height - (room > 120 ? 4 : 17), "center");
     text(g, app.clockText(from + SPAN_S, true, 2), width - 8, height - 4, "right");
   };
   return { box, draw };

@@ -1,5 +1,5 @@
 // The card of a message: which hosts have it, and for those without it, what the events show. The events do not
-// tell whether a message has arrived at a host, so no card gives a reason for a late one.
+// ask whether a message has arrived at a host, so no card gives a reason for a late one.
 Mobilenet.messageCard = (app, m) => {
   const { run, clock } = app,
     msg = run.messages,
@@ -10,6 +10,7 @@ Mobilenet.messageCard = (app, m) => {
     bar = el("i"),
     chart = app.charts.spread(m),
     have = el("div.mn-list"),
+    story = el("div"),
     lack = el("div.mn-list");
   const predecessors = msg.predecessors(m),
     haveHead = heading("Deliveries, latest first"),
@@ -27,6 +28,7 @@ Mobilenet.messageCard = (app, m) => {
     lack,
     haveHead,
     have,
+    story,
     isCausal ? heading("Must be delivered after") : null,
     predecessors.length
       ? before
@@ -76,7 +78,23 @@ Mobilenet.messageCard = (app, m) => {
     null,
     (each) => [each.host, each.where, each.waits, run.flagsAt(each.host, each.t)].join(" "),
   );
+  let asked = app.stories.opened,
+    drawn = "";
+  app.stories.opened = -1;
+  const ask = (h) => {
+    asked = h;
+    if (h >= 0) app.stories.ask(m, h);
+    app.changed();
+  };
+  if (asked >= 0) ask(asked);
+  const showStory = () => {
+    const key = app.stories.key(m, asked);
+    if (key === drawn) return;
+    drawn = key;
+    story.replaceChildren(asked < 0 ? "" : app.stories.view(m, asked));
+  };
   const update = (t) => {
+    showStory();
     if (app.live && !app.live.learn(m)) {
       reached.set("…");
       return;
@@ -104,6 +122,7 @@ Mobilenet.messageCard = (app, m) => {
               ? "its sender"
               : "after " + duration(at.get(h) - msg.time[m]),
           ),
+          app.stories.isKnown(m, h) ? link("why?", () => ask(asked === h ? -1 : h), "What did it wait for?") : "",
         ),
     );
     haveHead.hidden = !latest.length;

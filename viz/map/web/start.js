@@ -104,6 +104,7 @@ Mobilenet.start = (map, L) => {
   app.boxes = Mobilenet.boxes(app);
   app.marks = Mobilenet.marks(app);
   app.charts = Mobilenet.charts(app);
+  app.stories = Mobilenet.stories(app);
   app.cards = Mobilenet.cards(app);
   app.field = Mobilenet.field(app);
   const drawGround = Mobilenet.ground(app);

@@ -10,6 +10,7 @@ Mobilenet.bar = (app) => {
     { title: "Speed (+ and −)", "aria-label": "Speed" },
     ...clock.speeds.map(choice),
   );
+  speed.disabled = Boolean(run.live && run.live.is_real_time);
   speed.addEventListener("change", () => {
     clock.at(speed.value === "max" ? "max" : Number(speed.value));
     release(speed);

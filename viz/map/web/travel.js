@@ -71,12 +71,19 @@ Mobilenet.travel = (app, panels) => {
     map.panBy([0, (app.size.height - top - bottom) / 2], { animate: false });
   };
 
-  // A view that is still as it was fitted is fitted again when panels take another place.
-  let fitted = "";
+  // A view that is still as it was fitted is fitted again when panels take another place. Returns whether it is.
+  let fitted = null,
+    highest = 0; // the left panel, when the view was fitted
   const shown = () => map.getZoom() + " " + map.getCenter();
   app.refit = () => {
-    if (shown() === fitted) app.fit();
+    const isFitted = fitted !== null && !app.following && shown() === fitted;
+    if (isFitted) app.fit();
+    return isFitted;
   };
+  // Where there is little room, the left panel must not grow over the field.
+  new ResizeObserver(() => {
+    if (host.clientWidth <= 900 && panels.left.offsetHeight > highest) app.refit();
+  }).observe(panels.left);
   app.coversBelow = () => 0;
   app.fit = () => {
     const [[w, s], [e, n]] = app.bounds,
@@ -87,6 +94,7 @@ Mobilenet.travel = (app, panels) => {
       bottom = wide ? 14 + app.coversBelow() : panels.right.offsetHeight + 44,
       roomy = top + bottom < host.clientHeight - 160; // else panels cover the map, but it can be read
     app.following = false;
+    highest = panels.left.offsetHeight;
     map.fitBounds([view.latLng(w, s), view.latLng(e, n)], {
       paddingTopLeft: [frame.left, roomy ? top : 14],
       paddingBottomRight: [frame.right, roomy ? bottom : 14],

@@ -1,0 +1,48 @@
+"""Where messages spent their time: the stories of the slowest deliveries, if the run recorded its causes.
+
+Model     MOST stretches in one page, those of the slowest deliveries; the page states which deliveries have none
+Units     milliseconds since the broadcast
+Shapes    `of`: message -> host -> stretches, each [begin, length, kind, sentence, whether another message held it back]
+Errors    RunError for tables that cannot be read
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.why.shares import delay_ns
+from mobilenet.why.stories import recorded_stories
+from mobilenet.why.words import Words
+
+from ..style import KIND_COLOURS
+from .record import Record, harmless_text
+
+MOST = 20_000
+
+
+def stories(run: Record) -> dict[str, Any]:
+    """The colours of all kinds, and the stories."""
+    return {"colours": KIND_COLOURS, "of": _stories(run) if (run.folder / "causes.parquet").is_file() else {}}
+
+
+def _stories(run: Record) -> dict[str, dict[str, list[list[Any]]]]:
+    found = recorded_stories(run.folder)
+    words = Words(found.record)
+    known = [one for one in found.record.deliveries if one.message in found.record.broadcasts and one.node[0] == "h"]
+    shown: dict[str, dict[str, list[list[Any]]]] = {}
+    count = 0
+    for one in sorted(known, key=lambda one: -delay_ns(found, one)):
+        story = found.of(one.message, one.node)
+        count += len(story)
+        if count > MOST:
+            break
+        sent_ns = found.record.broadcasts[one.message].time_ns
+        shown.setdefault(one.message, {})[one.node] = [
+            [
+                (s.begin_ns - sent_ns) / 1e6, s.length_ns / 1e6, s.kind, harmless_text(words.sentence(s, one.node)),
+                bool(s.held_by),
+            ]
+            for s in story
+        ]  # fmt: skip
+    return shown
