@@ -18,10 +18,23 @@ from typing import Any, NamedTuple
 import pandas as pd
 from ruamel.yaml import YAML
 
-Piece = tuple[int, int, str, str]
+Stretch = tuple[int, int, str, str]  # begin, end, kind, leg
 HANDLERS = ("sent", "acknowledged", "timer", "arrived")
 GIVES_WAY = ("retry", "timer", "elsewhere", "not_explained")  # to the states of the host
+SERVES = ("join", "handoff_end", "gap")  # the station that such an event names, from then on
+TESTS = ("Test", "Answer")  # of the failure detector
 LOSES = ("crash", "handoff_start", "join")  # then a host has lost what it had received
+
+
+class Piece(NamedTuple):
+    """A stretch. `place`: a node, or - for a wire; `is_told`: it belongs to the story of another message."""
+
+    begin: int
+    end: int
+    kind: str
+    leg: str
+    place: str = "-"
+    is_told: bool = False
 
 
 class Row(NamedTuple):
@@ -77,7 +90,7 @@ class Wait(NamedTuple):
     handler: int  # that ended it, -1: the world
     frame: Row | None  # that this handler sent
     was_lost: bool  # the frame before
-    leg: str
+    leg: str  # empty: that of each place
     message: str
     host: str  # of the delivery
 
@@ -88,19 +101,8 @@ def read(directory: Path, table: str) -> list[dict[str, Any]]:
 
 
 def clipped(pieces: Iterable[Piece], begin: int, end: int) -> list[Piece]:
-    cut = [(max(p[0], begin), min(p[1], end), p[2], p[3]) for p in pieces]
-    return [piece for piece in cut if piece[0] < piece[1]]
-
-
-def joined(pieces: Iterable[Piece]) -> list[Piece]:
-    """Join neighbours of the same kind and leg."""
-    result: list[Piece] = []
-    for piece in pieces:
-        if result and result[-1][1] == piece[0] and result[-1][2:] == piece[2:]:
-            result[-1] = (result[-1][0], piece[1], *piece[2:])
-        elif piece[0] < piece[1]:
-            result.append(piece)
-    return result
+    cut = [piece._replace(begin=max(piece.begin, begin), end=min(piece.end, end)) for piece in pieces]
+    return [piece for piece in cut if piece.begin < piece.end]
 
 
 def leg_between(sender: str, receiver: str) -> str:
@@ -115,8 +117,8 @@ class Run:
         self.rows = [Row(number, **row) for number, row in enumerate(read(directory, "causes"))]
         self.events = [Event(number, **row) for number, row in enumerate(read(directory, "events"))]
         self.scenario = YAML(typ="safe").load((directory / "scenario.yaml").read_text(encoding="utf-8"))
-        self.broadcasts = {e.message: e for e in self.events if e.event == "broadcast"}
-        self.deliveries = {(e.message, e.node): e for e in self.events if e.event == "deliver"}
+        self.broadcasts = {e.message: e for e in self.events if e.event == "broadcast" and e.message}
+        self.deliveries = {(e.message, e.node): e for e in self.events if e.event == "deliver" and e.message}
         self.of_node: dict[str, list[Event]] = defaultdict(list)
         for event in self.events:
             self.of_node[event.node].append(event)
@@ -160,29 +162,28 @@ class Run:
         first = self.rows[arrival.cause]
         if first.step == "wire":
             return self.wire(first, arrival)
-        return self.frame(first, [row for row in self.ends[first.number] if row.number <= arrival.number], receiver)
+        ends = [row for row in self.ends[first.number] if row.number <= arrival.number]
+        return self.frame(first, ends, receiver, leg_between(first.node, receiver))
 
-    def frame(self, queued: Row, ends: list[Row], receiver: str) -> list[Piece]:
+    def frame(self, queued: Row, ends: list[Row], receiver: str, leg: str) -> list[Piece]:
         transmissions = [row for row in ends if row.step == "sent"]
-        leg = leg_between(queued.node, receiver)
         if not transmissions:
             return []
         on_the_air = transmissions[0].start_ns
         is_first = min(max(queued.time_ns, self.left[queued.node][queued.number]), on_the_air)
-        pieces = [(queued.time_ns, is_first, "queue", leg), (is_first, on_the_air, "contention", leg)]
+        spans = [(queued.time_ns, is_first, "queue"), (is_first, on_the_air, "contention")]
         for place, row in enumerate(transmissions):
             if place:
-                pieces.append((transmissions[place - 1].time_ns, row.start_ns, "mac_retry", leg))
-            is_there = receiver in row.heard.split()
-            pieces.append((row.start_ns, row.time_ns, "air" if is_there else "lost", leg))
-        return pieces
+                spans.append((transmissions[place - 1].time_ns, row.start_ns, "mac_retry"))
+            spans.append((row.start_ns, row.time_ns, "air" if receiver in row.heard.split() else "lost"))
+        return [Piece(begin, end, kind, leg, queued.node) for begin, end, kind in spans]
 
     def wire(self, put: Row, arrival: Row) -> list[Piece]:
         first_bit, last_bit = self.bits[put.number] if self.bits else self.bits_of_link(put, arrival)
         return [
-            (put.time_ns, first_bit, "wire_queue", "backbone"),
-            (first_bit, last_bit, "wire_transmission", "backbone"),
-            (last_bit, arrival.time_ns, "wire_propagation", "backbone"),
+            Piece(put.time_ns, first_bit, "wire_queue", "backbone"),
+            Piece(first_bit, last_bit, "wire_transmission", "backbone"),
+            Piece(last_bit, arrival.time_ns, "wire_propagation", "backbone"),
         ]
 
     def bits_of_link(self, put: Row, arrival: Row) -> tuple[int, int]:
@@ -202,12 +203,13 @@ class Run:
         if network["kind"] == "wired":
             return {}
         takes = round(network["send" if network["kind"] == "abstract" else "queue"] * 1e9)
-        free: dict[str, int] = defaultdict(int)
+        free: dict[tuple[str, bool], int] = defaultdict(int)
         result = {}
         for row in self.rows:
             if row.step == "wire":
-                begin = max(row.time_ns, free[row.node])
-                free[row.node] = begin + takes
+                server = row.node, row.kind in TESTS
+                begin = max(row.time_ns, free[server])
+                free[server] = begin + takes
                 result[row.number] = (begin, begin + takes)
         return result
 
@@ -216,7 +218,8 @@ class Run:
     def story(self, message: str, node: str) -> list[Piece]:
         if (message, node) not in self.done:
             begin, end = self.broadcasts[message].time_ns, self.deliveries[message, node].time_ns
-            self.done[message, node] = clipped(self.walk(message, node), begin, end)
+            pieces = self.with_states(self.walk(message, node), message, node)
+            self.done[message, node] = clipped(pieces, begin, end)
         return self.done[message, node]
 
     def walk(self, message: str, node: str) -> list[Piece]:
@@ -224,12 +227,21 @@ class Run:
         handler = self.handlers[delivery.number]
         reception = self.reception(message, delivery)
         if reception is None:
-            return self.wait(Wait(begin, delivery.time_ns, node, handler, None, False, "host", message, node))
+            whole = Wait(begin, delivery.time_ns, node, handler, None, False, "host", message, node)
+            return [piece._replace(leg=self.leg_at(piece.place, node)) for piece in self.wait(whole)]
         return self.way(message, node, reception) + self.hold(message, delivery, reception)
 
+    def leg_at(self, place: str, receiver: str) -> str:
+        """Without a reception on record: the leg of the place."""
+        return "host" if place == receiver else {"h": "uplink", "s": "cell", "p": "backbone", "-": "backbone"}[place[0]]
+
+    def is_carried(self, message: str, by: Row) -> bool:
+        """Whether a row that names a message can carry it: the message had been broadcast."""
+        sent = by if by.step in ("queued", "wire") else self.rows[by.cause]
+        return message in self.broadcasts and self.broadcasts[message].time_ns <= sent.time_ns and by.carries(message)
+
     def receptions(self, message: str, node: str) -> list[Row]:
-        since = self.broadcasts[message].number
-        return [row for row in self.carriers[message] if row.is_received_by(node) and row.events > since]
+        return [row for row in self.carriers[message] if row.is_received_by(node) and self.is_carried(message, row)]
 
     def reception(self, message: str, delivery: Event) -> Row | None:
         """Step 1."""
@@ -249,13 +261,14 @@ class Run:
         if begin >= end:
             return []
         if reception.kind.startswith("Tcp"):
-            return [(begin, end, "head_of_line", "host")]
+            return [Piece(begin, end, "head_of_line", "host", node)]
         blocker = self.blocker(message, delivery)
         if blocker is None:
             handler = self.handlers[delivery.number]
             return self.wait(Wait(begin, end, node, handler, None, False, "host", message, node))
         since = self.broadcasts[blocker].time_ns
-        return clipped([(begin, since, "order", "host"), *self.story(blocker, node)], begin, end)
+        story = [Piece(begin, since, "not_explained", "host", node), *self.story(blocker, node)]
+        return [piece._replace(is_told=True) for piece in clipped(story, begin, end)]
 
     def blocker(self, message: str, delivery: Event) -> str | None:
         handler = self.handlers[delivery.number]
@@ -281,128 +294,108 @@ class Run:
         while True:
             first = self.rows[reception.cause]
             pieces[:0] = self.hop(reception, node)
-            leg, sender = leg_between(first.node, node), first.node
+            sender = first.node
             handler = self.rows[first.cause] if first.cause >= 0 else None
             came: Row | None = None
-            if handler is not None and handler.carries(message) and handler.is_received_by(sender):
+            if handler is not None and self.is_carried(message, handler) and handler.is_received_by(sender):
                 came = handler
             elif sender != begin.node:
                 came = next((row for row in self.receptions(message, sender) if row.number < first.number), None)
             since = begin.time_ns if came is None else came.time_ns
             if came is not handler or handler is None:
-                pieces[:0] = self.stay(message, since, first, node, leg, host)
+                pieces[:0] = self.stay(message, since, first, node, host)
             if came is None:
-                return clipped(pieces, begin.time_ns, pieces[-1][1])
+                return clipped(pieces, begin.time_ns, pieces[-1].end)
             node, reception = sender, came
 
-    def stay(self, message: str, since: int, last: Row, receiver: str, leg: str, host: str) -> list[Piece]:
+    def stay(self, message: str, since: int, last: Row, receiver: str, host: str) -> list[Piece]:
         """Step 4: the time at the sender of a hop."""
-        node = last.node
-        frames = [
-            row
-            for row in self.carriers[message]
-            if row.node == node and since <= row.time_ns and row.number < last.number
-            if (row.step == "queued" and row.to in ("", receiver, host)) or (row.step == "wire" and row.to == receiver)
-            if self.ends[row.number]
-        ]
+        node, leg = last.node, leg_between(last.node, receiver)
+        before = [row for row in self.carriers[message] if row.step == "queued" and row.node == node]
+        before = [row for row in before if since <= row.time_ns and row.number < last.number and self.ends[row.number]]
+        if last.step == "wire" and any(row.to in ("", host) for row in before):
+            receiver, leg = host, "cell"
+        frames = [row for row in before if leg == "uplink" or row.to in ("", receiver)]
         pieces, was_lost, at = list[Piece](), False, since
-        for place, frame in enumerate([*frames, last]):
-            waits = Wait(at, frame.time_ns, node, frame.cause, frame, was_lost, leg, message, host)
-            pieces += self.wait(waits)
-            if frame is last:
-                break
+        for frame, following in pairwise([*frames, last]):
+            pieces += self.wait(Wait(at, frame.time_ns, node, frame.cause, frame, was_lost, leg, message, host))
+            hearer = frame.to or receiver
             ends = self.ends[frame.number]
-            following = [*frames, last][place + 1].time_ns
-            if frame.step == "wire":
-                parts, was_lost = self.wire(frame, ends[0]), False
-            else:
-                hearer = host if last.step == "wire" else receiver
-                parts = self.frame(frame, ends, hearer)
-                was_lost = not any(row.step == "sent" and hearer in row.heard.split() for row in ends)
-            pieces += clipped(parts, max(at, frame.time_ns), following)
-            at = max([at, *(piece[1] for piece in pieces)])
-        return pieces
+            parts = self.frame(frame, ends, hearer, leg)
+            pieces += clipped(parts, max(at, frame.time_ns), following.time_ns)
+            was_lost = not any(row.step == "sent" and hearer in row.heard.split() for row in ends)
+            at = max([at, *(piece.end for piece in pieces)])
+        return pieces + self.wait(Wait(at, last.time_ns, node, last.cause, last, was_lost, leg, message, host))
 
     # A wait
 
     def wait(self, w: Wait) -> list[Piece]:
-        """Steps 5 and 6."""
+        """Step 5."""
         pieces: list[Piece] = []
-        at_first = w.node
-        while w.begin < w.end:
-            handler = self.rows[w.handler] if w.handler >= 0 else None
+        node, frame, end, number = w.node, w.frame, w.end, w.handler
+        while w.begin < end:
+            handler = self.rows[number] if number >= 0 else None
             if handler is None:
-                return joined(self.with_states(self.world(w), w) + pieces)
+                return self.world(w, frame, end) + pieces
             if handler.step == "timer":
-                begin = w.begin if handler.node == at_first else max(w.begin, handler.start_ns)
-                kind = "retry" if w.was_lost and handler.node == at_first else "timer"
-                pieces[:0] = self.with_states([(begin, w.end, kind, w.leg)], w)
-                w = w._replace(end=begin, handler=handler.cause)
-            elif handler.ends_a_frame_of(w.node):
-                frame = self.rows[handler.cause]
-                pieces[:0] = clipped([(frame.time_ns, w.end, "queue", w.leg)], w.begin, w.end)
-                w = w._replace(end=frame.time_ns, handler=frame.cause)
+                begin = w.begin if handler.node == w.node else max(w.begin, handler.start_ns)
+                kind = "retry" if w.was_lost and handler.node == w.node else "timer"
+                pieces[:0] = [Piece(begin, end, kind, w.leg, node)]
+                end, number = begin, handler.cause
+            elif handler.ends_a_frame_of(node):
+                before = self.rows[handler.cause]
+                pieces[:0] = clipped([Piece(before.time_ns, end, "queue", w.leg, node)], w.begin, end)
+                end, number = before.time_ns, before.cause
             elif handler.kind.startswith("Tcp"):
-                held = "handshake" if handler.kind == "TcpSyn" else self.window(w) or "head_of_line"
-                return [(w.begin, w.end, held, w.leg), *pieces]
+                held = "window" if frame is not None and frame.window else "head_of_line"
+                held = "handshake" if handler.kind == "TcpSyn" else held
+                return [Piece(w.begin, end, held, w.leg, w.node), *pieces]
+            elif (other := self.other(handler, w)) is not None:
+                order = Piece(w.begin, self.broadcasts[other].time_ns, "order", w.leg, w.node)
+                way = [order, *self.with_states(self.way(other, node, handler), other, node)]
+                told = [piece._replace(leg=w.leg, is_told=True) for piece in way]
+                return clipped(told, w.begin, end) + pieces
             else:
-                other = self.other(handler, w)
-                if other is not None:
-                    way = self.way(other, w.node, handler)
-                    order = (w.begin, self.broadcasts[other].time_ns, "order", w.leg)
-                    return clipped([order, *way], w.begin, w.end) + pieces
-                first = self.rows[handler.cause]
-                pieces[:0] = clipped(self.hop(handler, w.node), w.begin, w.end)
-                leg = leg_between(first.node, w.node)
-                w = w._replace(end=first.time_ns, node=first.node, handler=first.cause, frame=first, leg=leg)
+                frame = self.rows[handler.cause]
+                hop = [piece._replace(leg=w.leg) for piece in self.hop(handler, node)]
+                pieces[:0] = clipped(hop, w.begin, end)
+                node, end, number = frame.node, frame.time_ns, frame.cause
         return pieces
 
     def other(self, handler: Row, w: Wait) -> str | None:
         """The other message that a reception carries."""
-        return next(
-            (
-                message
-                for message in handler.messages.split()
-                if message != w.message and message in self.broadcasts
-                if self.broadcasts[message].number < handler.events
-            ),
-            None,
-        )
+        if self.is_carried(w.message, handler):
+            return None
+        return next((each for each in handler.messages.split() if self.is_carried(each, handler)), None)
 
-    def window(self, w: Wait) -> str | None:
-        return "window" if w.frame is not None and w.frame.window else None
-
-    def world(self, w: Wait) -> list[Piece]:
-        kind = self.window(w) or ("retry" if w.was_lost else "not_explained")
-        if kind != "not_explained":
-            return [(w.begin, w.end, kind, w.leg)]
-        pieces, at, serving = list[Piece](), w.begin, None
-        for e in self.of_node[w.host]:
-            if e.event not in ("join", "handoff_start", "handoff_end"):
-                continue
-            if e.time_ns > at:
-                until = min(e.time_ns, w.end)
-                pieces.append((at, max(at, until), self.where(w.node, serving), w.leg))
-                at = max(at, until)
-            serving = e.station
-        return [*pieces, (at, w.end, self.where(w.node, serving), w.leg)]
-
-    def where(self, node: str, serving: str | None) -> str:
-        is_elsewhere = node.startswith("s") and serving is not None and serving != node
-        return "elsewhere" if is_elsewhere else "not_explained"
+    def world(self, w: Wait, frame: Row | None, end: int) -> list[Piece]:
+        if frame is not None and frame.window:
+            return [Piece(w.begin, end, "window", w.leg, w.node)]
+        if w.was_lost:
+            return [Piece(w.begin, end, "retry", w.leg, w.node)]
+        pieces = []
+        changes = [e for e in self.of_node[w.host] if e.event in SERVES]
+        for a, b in pairwise([w.begin, *(e.time_ns for e in changes if w.begin < e.time_ns < end), end]):
+            before = [e.station for e in changes if e.time_ns <= a]
+            is_elsewhere = w.leg == "cell" and bool(before) and before[-1] != w.node
+            pieces.append(Piece(a, b, "elsewhere" if is_elsewhere else "not_explained", w.leg, w.node))
+        return pieces
 
     # States
 
-    def with_states(self, pieces: list[Piece], w: Wait) -> list[Piece]:
+    def with_states(self, pieces: list[Piece], message: str, host: str) -> list[Piece]:
         """Step 6."""
-        states = self.states(w.node if w.leg == "uplink" else w.host)
         result = []
-        for begin, end, kind, leg in pieces:
-            edges = sorted({begin, end, *(t for s in states for t in s[:2] if begin < t < end)})
-            for a, b in pairwise(edges):
-                there = [name for since, until, name in states if since <= a and b <= until]
-                result.append((a, b, there[0] if there and kind in GIVES_WAY else kind, leg))
-        return joined(result)
+        for piece in pieces:
+            if piece.is_told or piece.leg == "backbone" or piece.kind not in GIVES_WAY:
+                result.append(piece)
+                continue
+            states = self.states(self.broadcasts[message].node if piece.leg == "uplink" else host)
+            inner = {edge for state in states for edge in state[:2] if piece.begin < edge < piece.end}
+            for begin, end in pairwise(sorted({piece.begin, piece.end, *inner})):
+                there = [name for since, until, name in states if since <= begin and end <= until]
+                result.append(piece._replace(begin=begin, end=end, kind=[*there, piece.kind][0]))
+        return result
 
     def states(self, host: str) -> list[tuple[int, int, str]]:
         """The times in which a host was down, out of coverage or between sessions, the stronger state first."""
@@ -419,11 +412,19 @@ class Run:
         return result
 
 
-def stretches(directory: Path) -> dict[tuple[str, str], list[Piece]]:
+def joined(pieces: Iterable[Piece]) -> list[Stretch]:
+    """Join neighbours of the same kind and leg."""
+    result: list[Stretch] = []
+    for begin, end, kind, leg, *_ in pieces:
+        if result and result[-1][1] == begin and result[-1][2:] == (kind, leg):
+            result[-1] = (result[-1][0], end, kind, leg)
+        else:
+            result.append((begin, end, kind, leg))
+    return result
+
+
+def stretches(directory: Path) -> dict[tuple[str, str], list[Stretch]]:
     """Return the story of each delivery whose broadcast is on record, by message and node."""
     run = Run(directory)
-    return {
-        (message, node): joined(run.story(message, node))
-        for message, node in run.deliveries
-        if message in run.broadcasts
-    }
+    known = [key for key in run.deliveries if key[0] in run.broadcasts]
+    return {(message, node): joined(run.story(message, node)) for message, node in known}
