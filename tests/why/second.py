@@ -228,8 +228,9 @@ class Run:
         reception = self.reception(message, delivery)
         if reception is None:
             whole = Wait(begin, delivery.time_ns, node, handler, None, False, "host", message, node)
-            return [piece._replace(leg=self.leg_at(piece.place, node)) for piece in self.wait(whole)]
-        return self.way(message, node, reception) + self.hold(message, delivery, reception)
+            pieces = self.wait(whole)
+            return [p if p.is_told else p._replace(leg=self.leg_at(p.place, node)) for p in pieces]
+        return self.way(message, node, reception, node) + self.hold(message, delivery, reception)
 
     def leg_at(self, place: str, receiver: str) -> str:
         """Without a reception on record: the leg of the place."""
@@ -288,9 +289,9 @@ class Run:
         }
         return [None, *before, *(each for each in before if each in known)][-1]
 
-    def way(self, message: str, host: str, reception: Row) -> list[Piece]:
+    def way(self, message: str, node: str, reception: Row, host: str) -> list[Piece]:
         """Steps 3 and 4, from the broadcast to this reception."""
-        begin, pieces, node = self.broadcasts[message], list[Piece](), host
+        begin, pieces = self.broadcasts[message], list[Piece]()
         while True:
             first = self.rows[reception.cause]
             pieces[:0] = self.hop(reception, node)
@@ -352,8 +353,8 @@ class Run:
                 return [Piece(w.begin, end, held, w.leg, w.node), *pieces]
             elif (other := self.other(handler, w)) is not None:
                 order = Piece(w.begin, self.broadcasts[other].time_ns, "order", w.leg, w.node)
-                way = [order, *self.with_states(self.way(other, node, handler), other, node)]
-                told = [piece._replace(leg=w.leg, is_told=True) for piece in way]
+                way = self.with_states(self.way(other, node, handler, w.host), other, w.host)
+                told = [piece._replace(is_told=True) for piece in [order, *way]]
                 return clipped(told, w.begin, end) + pieces
             else:
                 frame = self.rows[handler.cause]
@@ -390,7 +391,10 @@ class Run:
             if piece.is_told or piece.leg == "backbone" or piece.kind not in GIVES_WAY:
                 result.append(piece)
                 continue
-            states = self.states(self.broadcasts[message].node if piece.leg == "uplink" else host)
+            whose = host
+            if piece.leg == "uplink":
+                whose = piece.place if piece.place.startswith("h") else self.broadcasts[message].node
+            states = self.states(whose)
             inner = {edge for state in states for edge in state[:2] if piece.begin < edge < piece.end}
             for begin, end in pairwise(sorted({piece.begin, piece.end, *inner})):
                 there = [name for since, until, name in states if since <= begin and end <= until]
@@ -412,7 +416,7 @@ class Run:
         return result
 
 
-def joined(pieces: Iterable[Piece]) -> list[Stretch]:
+def joined(pieces: Iterable[Piece | Stretch]) -> list[Stretch]:
     """Join neighbours of the same kind and leg."""
     result: list[Stretch] = []
     for begin, end, kind, leg, *_ in pieces:
