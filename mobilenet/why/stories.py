@@ -267,9 +267,7 @@ class Stories:
         ]
         for row in reversed(earlier):
             rows = record.sent_rows.get(row)
-            left_ns = record.time_ns[rows[-1]] if rows else record.time_ns[row]
-            if left_ns > cursor_ns:
-                continue  # two copies were queued at once
+            left_ns = min(record.time_ns[rows[-1] if rows else row], cursor_ns)  # two copies may have been queued
             outcome = record.outcome(row, record.to[row] or node)
             out.extend(reversed(self._wait(errand, sender, left_ns, cursor_ns, handler, outcome, window)))
             if rows:

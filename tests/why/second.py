@@ -313,7 +313,7 @@ class Run:
         """Step 4: the time at the sender of a hop."""
         node, leg = last.node, leg_between(last.node, receiver)
         before = [row for row in self.carriers[message] if row.step == "queued" and row.node == node]
-        before = [row for row in before if since <= row.time_ns and row.number < last.number and self.ends[row.number]]
+        before = [row for row in before if since <= row.time_ns and row.number < last.number]
         if last.step == "wire" and any(row.to in ("", host) for row in before):
             receiver, leg = host, "cell"
         frames = [row for row in before if leg == "uplink" or row.to in ("", receiver)]
