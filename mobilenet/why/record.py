@@ -148,4 +148,5 @@ class Record:
             return self.node[row] == node
         if self.step[row] != SENT or self.to[row] not in ("", node):
             return False
-        return self.node[row] != node and self.heard(row).get(node) == RECEIVED
+        is_other_kind = self.node[row][0] != node[0]  # stations ignore the frames of stations, and hosts those of hosts
+        return is_other_kind and self.heard(row).get(node) == RECEIVED

@@ -62,7 +62,8 @@ class Row(NamedTuple):
         """Whether this transmission or message on a wire reaches the node, which is a receiver of it."""
         if self.step == "arrived":
             return self.node == node
-        return self.step == "sent" and self.to in (node, "") and node in self.heard.split()
+        is_for = self.to == node or (not self.to and self.node[0] != node[0])
+        return self.step == "sent" and is_for and node in self.heard.split()
 
     def ends_a_frame_of(self, node: str) -> bool:
         return (self.step == "sent" and self.node == node) or (self.step == "acknowledged" and self.to == node)
