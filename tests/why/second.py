@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -195,7 +197,9 @@ class Run:
             return put.time_ns, put.time_ns
         size = put.size_bytes + (link["header_bytes"] if is_of_processes else 0)
         last_bit = max(put.time_ns, arrival.time_ns - round(link["delay_ms"] * 1e6))
-        return max(put.time_ns, last_bit - round(size * 8000 / link["bandwidth_mbps"])), last_bit
+        return max(
+            put.time_ns, last_bit - ceil(Fraction(8000 * size) / Fraction(str(link["bandwidth_mbps"])))
+        ), last_bit
 
     @cached_property
     def bits(self) -> dict[int, tuple[int, int]]:

@@ -21,6 +21,9 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
     "vcube/causal.yaml": (),
     "own_protocol/gossip.yaml": ("duration_s=20",),
     "programs/flood.yaml": (),
+    "paper/tcp_static.yaml": ("duration_s=10", "warmup_s=0"),  # copies of a message in one queue
+    "town.yaml": ("duration_s=10", "warmup_s=0"),  # stations within reach of each other
+    "vcube/dynamic_on_vcube.yaml": ("duration_s=5", "warmup_s=0"),
 }
 Shares = dict[tuple[str, str], int]  # kind, leg -> ns over all deliveries
 
