@@ -52,7 +52,7 @@ class Record:
         self.end_ns: list[int] = causes["end_ns"]
         self.size_bytes: list[int] = causes["size_bytes"]
         self.window: list[str] = causes["window"]
-        self.messages: list[tuple[str, ...]] = [tuple(text.split()) for text in causes["messages"]]
+        self.messages: list[tuple[str, ...]] = []
         self._heard: list[str] = causes["heard"]
         self._outcomes: dict[int, dict[str, str]] = {}  # of the rows that were asked for
         handlers = [row for row, step in enumerate(self.step) if step in HANDLERS]
@@ -62,17 +62,34 @@ class Record:
         self.left_before_ns: dict[int, int] = {}  # queued row -> when the frame before it last left
         self.queued: dict[tuple[str, str], list[int]] = defaultdict(list)  # (node, message) -> queued rows
         self.arrivals: dict[str, list[int]] = defaultdict(list)  # message -> rows that brought it to a node
-        self._index()
         self.events = events
         self.broadcasts: dict[str, Broadcast] = {}
         self.deliveries: list[Delivery] = []
         self.known_at: dict[tuple[str, str], int] = {}  # (node, message) -> event in which it was delivered or sent
         self._read_events()
+        self._read_messages(causes["messages"])
+        self._index()
+
+    def _read_messages(self, texts: list[str]) -> None:
+        """A program's numbers may name a message that is broadcast later: then the frame does not carry it."""
+        for row, text in enumerate(texts):
+            cause = self.cause[row]
+            if not text:
+                self.messages.append(())
+            elif cause != NONE and self.step[row] in (SENT, ARRIVED):
+                self.messages.append(self.messages[cause])
+            else:
+                sent = ((name, self.broadcasts.get(name)) for name in text.split())
+                names = (name for name, one in sent if one is not None and one.time_ns <= self.time_ns[row])
+                self.messages.append(tuple(names))
 
     def _index(self) -> None:
         before: dict[int, int] = {}  # queued row -> the row in which its node had queued the frame before
         last: dict[str, int] = {}
+        left_ns: dict[int, int] = {}  # queued row -> when its last transmission or acknowledgement was over
         for row, step in enumerate(self.step):
+            if step in (SENT, ACKNOWLEDGED):
+                left_ns[self.cause[row]] = self.time_ns[row]
             if step == SENT:
                 self.sent_rows[self.cause[row]].append(row)
                 for message in self.messages[row]:
@@ -86,9 +103,9 @@ class Record:
                 for message in self.messages[row]:
                     self.queued[node, message].append(row)
         for row, earlier in before.items():
-            sent = self.sent_rows.get(earlier) if earlier != NONE else None
             # a frame that was never sent leaves the queue unnoticed: the one before it counts
-            self.left_before_ns[row] = self.time_ns[sent[-1]] if sent else self.left_before_ns.get(earlier, NONE)
+            known = earlier != NONE and earlier in left_ns
+            self.left_before_ns[row] = left_ns[earlier] if known else self.left_before_ns.get(earlier, NONE)
 
     def _read_events(self) -> None:
         columns = self.events
@@ -121,9 +138,9 @@ class Record:
         return found
 
     def outcome(self, queued: int, node: str) -> str:
-        """What became of a frame at a node, in its last transmission."""
-        rows = self.sent_rows.get(queued)
-        return self.heard(rows[-1]).get(node, OUT_OF_RANGE) if rows else "never_sent"
+        """What became of a frame at a node: received, or the outcome of its last transmission."""
+        outcomes = [self.heard(row).get(node, OUT_OF_RANGE) for row in self.sent_rows.get(queued, ())]
+        return RECEIVED if RECEIVED in outcomes else outcomes[-1] if outcomes else "never_sent"
 
     def is_received(self, row: int, node: str) -> bool:
         """Whether this row brought the node a frame or a message."""
@@ -131,4 +148,5 @@ class Record:
             return self.node[row] == node
         if self.step[row] != SENT or self.to[row] not in ("", node):
             return False
-        return self.node[row] != node and self.heard(row).get(node) == RECEIVED
+        is_other_kind = self.node[row][0] != node[0]  # stations ignore the frames of stations, and hosts those of hosts
+        return is_other_kind and self.heard(row).get(node) == RECEIVED

@@ -95,7 +95,7 @@ class Stories:
         arrival = self._arrival_at_receiver(one)
         if arrival == NONE:
             held = self._wait(Errand(one.message, HOST, one.node), one.node, sent.time_ns, one.time_ns, one.handler)
-            held = [stretch._replace(leg=leg_at(stretch.place, one.node)) for stretch in held]
+            held = [s if s.held_by else s._replace(leg=leg_at(s.place, one.node)) for s in held]
             return self._with_states(held, sent.node, one.node)
         way = self._way(arrival, one.message, one.node, one.node)
         arrived_ns = record.time_ns[arrival]
@@ -234,13 +234,15 @@ class Stories:
         else:
             came = self._first_arrival(sender, message, departed_ns)
             came_ns = record.time_ns[came] if came != NONE else sent.time_ns
-        served = errand.leg == BACKBONE and (sender, message) in record.queued
-        if served:  # a station that hands the message on had radioed it: it waited for the receiver
+        radioed = [] if errand.leg != BACKBONE else record.queued.get((sender, message), [])
+        radioed = [row for row in radioed if row < departed and record.time_ns[row] >= came_ns]
+        if any(record.to[row] in ("", receiver) for row in radioed):
+            # a station that hands the message on had radioed it: it waited for the receiver
             errand = Errand(message, CELL, receiver)
         self._attempts(out, errand, sender, departed, came_ns)
         if came != NONE:
             out.extend(reversed(self._way(came, message, sender, receiver)))
-        return served or (came, message) in self._personal
+        return bool(radioed) or (came, message) in self._personal
 
     def _first_arrival(self, node: str, message: str, until_ns: int) -> int:
         record = self.record
@@ -265,14 +267,12 @@ class Stories:
         ]
         for row in reversed(earlier):
             rows = record.sent_rows.get(row)
-            left_ns = record.time_ns[rows[-1]] if rows else record.time_ns[row]
-            if left_ns > cursor_ns:
-                continue  # two copies were queued at once
+            left_ns = min(record.time_ns[rows[-1] if rows else row], cursor_ns)  # two copies may have been queued
             outcome = record.outcome(row, record.to[row] or node)
             out.extend(reversed(self._wait(errand, sender, left_ns, cursor_ns, handler, outcome, window)))
             if rows:
                 tried: list[Stretch] = []
-                self._on_air(row, rows[-1], tried, leg, node)
+                self._on_air(row, rows[-1], tried, leg, record.to[row] or node)
                 out.extend(cut(stretch, came_ns, left_ns) for stretch in tried)
             cursor_ns, handler, window = record.time_ns[row], record.cause[row], record.window[row]
         out.extend(reversed(self._wait(errand, sender, came_ns, cursor_ns, handler, "", window)))
@@ -315,8 +315,9 @@ class Stories:
             if not is_own and record.messages[row] and message not in record.messages[row]:
                 other = next((m for m in record.messages[row] if m in record.broadcasts), None)
                 if other is not None:
-                    story = clipped(self._way(row, other, node, errand.target), begin_ns, end_ns)
-                    story = [s._replace(held_by=s.held_by or other, leg=leg) for s in story]
+                    way = self._way(row, other, node, errand.target)
+                    way = self._with_states(way, record.broadcasts[other].node, errand.target)
+                    story = behind(clipped(way, begin_ns, end_ns), other)
                     blank = Stretch(0, 0, ORDER, leg, holder, row, held_by=other)
                     out.extend(reversed(filled(story, begin_ns, end_ns, blank)))
                     break
@@ -357,7 +358,9 @@ class Stories:
             if stretch.kind not in WAITING or stretch.held_by or stretch.leg == BACKBONE:
                 out.append(stretch)
                 continue
-            host = sender if stretch.leg == UPLINK else receiver
+            host = receiver
+            if stretch.leg == UPLINK:
+                host = stretch.place if stretch.place.startswith("h") else sender
             at_ns = stretch.begin_ns
             for begin_ns, end_ns, state in self.states.between(host, stretch.begin_ns, stretch.end_ns):
                 if begin_ns > at_ns:

@@ -1,0 +1,439 @@
+"""A second, slow implementation of docs/models/causes.md, written from that page only: an oracle for `mobilenet why`.
+
+Model     the walk of the page, step by step, with lists and loops; it shares no code with mobilenet/why
+Units     ns
+Shapes    a story is a list of pieces (begin, end, kind, leg), in order and without a hole
+Source    ours: docs/models/causes.md, docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from ruamel.yaml import YAML
+
+Stretch = tuple[int, int, str, str]  # begin, end, kind, leg
+HANDLERS = ("sent", "acknowledged", "timer", "arrived")
+GIVES_WAY = ("retry", "timer", "elsewhere", "not_explained")  # to the states of the host
+SERVES = ("join", "handoff_end", "gap")  # the station that such an event names, from then on
+TESTS = ("Test", "Answer")  # of the failure detector
+LOSES = ("crash", "handoff_start", "join")  # then a host has lost what it had received
+
+
+class Piece(NamedTuple):
+    """A stretch. `place`: a node, or - for a wire; `is_told`: it belongs to the story of another message."""
+
+    begin: int
+    end: int
+    kind: str
+    leg: str
+    place: str = "-"
+    is_told: bool = False
+
+
+class Row(NamedTuple):
+    """One row of the table `causes`."""
+
+    number: int
+    time_ns: int
+    node: str
+    step: str
+    cause: int
+    kind: str
+    to: str
+    messages: str
+    start_ns: int
+    end_ns: int
+    size_bytes: int
+    window: str
+    events: int
+    heard: str
+
+    def carries(self, message: str) -> bool:
+        return message in self.messages.split()
+
+    def is_received_by(self, node: str) -> bool:
+        """Whether this transmission or message on a wire reaches the node, which is a receiver of it."""
+        if self.step == "arrived":
+            return self.node == node
+        is_for = self.to == node or (not self.to and self.node[0] != node[0])
+        return self.step == "sent" and is_for and node in self.heard.split()
+
+    def ends_a_frame_of(self, node: str) -> bool:
+        return (self.step == "sent" and self.node == node) or (self.step == "acknowledged" and self.to == node)
+
+
+class Event(NamedTuple):
+    """One row of the table `events`."""
+
+    number: int
+    time_ns: int
+    node: str
+    event: str
+    message: str | None
+    station: str | None
+    session: int | None
+    detail: str | None
+
+
+class Wait(NamedTuple):
+    """A time in which a node did nothing for a message, and what ended it."""
+
+    begin: int
+    end: int
+    node: str  # that waited
+    handler: int  # that ended it, -1: the world
+    frame: Row | None  # that this handler sent
+    was_lost: bool  # the frame before
+    leg: str  # empty: that of each place
+    message: str
+    host: str  # of the delivery
+
+
+def read(directory: Path, table: str) -> list[dict[str, Any]]:
+    frame = pd.read_parquet(directory / f"{table}.parquet")
+    return list(frame.astype(object).where(frame.notna(), None).to_dict("records"))
+
+
+def clipped(pieces: Iterable[Piece], begin: int, end: int) -> list[Piece]:
+    cut = [piece._replace(begin=max(piece.begin, begin), end=min(piece.end, end)) for piece in pieces]
+    return [piece for piece in cut if piece.begin < piece.end]
+
+
+def leg_between(sender: str, receiver: str) -> str:
+    kinds = sender[0] + receiver[0]
+    return {"hs": "uplink", "sh": "cell"}.get(kinds, "backbone")
+
+
+class Run:
+    """A run's record, and the walks through it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.rows = [Row(number, **row) for number, row in enumerate(read(directory, "causes"))]
+        self.events = [Event(number, **row) for number, row in enumerate(read(directory, "events"))]
+        self.scenario = YAML(typ="safe").load((directory / "scenario.yaml").read_text(encoding="utf-8"))
+        self.broadcasts = {e.message: e for e in self.events if e.event == "broadcast" and e.message}
+        self.deliveries = {(e.message, e.node): e for e in self.events if e.event == "deliver" and e.message}
+        self.of_node: dict[str, list[Event]] = defaultdict(list)
+        for event in self.events:
+            self.of_node[event.node].append(event)
+        self.ends: dict[int, list[Row]] = defaultdict(list)  # of a frame: its transmissions and acknowledgements
+        self.frames_of: dict[str, list[Row]] = defaultdict(list)  # that a node handed to its MAC
+        self.carriers: dict[str, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            if row.step in ("sent", "acknowledged", "arrived"):
+                self.ends[row.cause].append(row)
+            if row.step == "queued":
+                self.frames_of[row.node].append(row)
+            for message in row.messages.split():
+                self.carriers[message].append(row)
+        self.left = {node: self.leavings(frames) for node, frames in self.frames_of.items()}
+        self.handlers = self.handlers_of_events()
+        self.done: dict[tuple[str, str], list[Piece]] = {}
+
+    def handlers_of_events(self) -> list[int]:
+        """For each event, the last handler before it if both have the same time; else -1."""
+        result, last, position = [], -1, 0
+        for event in self.events:
+            while position < len(self.rows) and self.rows[position].events <= event.number:
+                if self.rows[position].step in HANDLERS:
+                    last = position
+                position += 1
+            result.append(last if last >= 0 and self.rows[last].time_ns == event.time_ns else -1)
+        return result
+
+    def leavings(self, frames: list[Row]) -> dict[int, int]:
+        """For each frame of a node, when the last frame before it had left."""
+        result, latest = {}, 0
+        for frame in frames:
+            result[frame.number] = latest
+            latest = max([latest, *(end.time_ns for end in self.ends[frame.number])])
+        return result
+
+    # The hop
+
+    def hop(self, arrival: Row, receiver: str) -> list[Piece]:
+        """Step 3: from the frame's queueing, or from the wire, to this reception."""
+        first = self.rows[arrival.cause]
+        if first.step == "wire":
+            return self.wire(first, arrival)
+        ends = [row for row in self.ends[first.number] if row.number <= arrival.number]
+        return self.frame(first, ends, receiver, leg_between(first.node, receiver))
+
+    def frame(self, queued: Row, ends: list[Row], receiver: str, leg: str) -> list[Piece]:
+        transmissions = [row for row in ends if row.step == "sent"]
+        if not transmissions:
+            return []
+        on_the_air = transmissions[0].start_ns
+        is_first = min(max(queued.time_ns, self.left[queued.node][queued.number]), on_the_air)
+        spans = [(queued.time_ns, is_first, "queue"), (is_first, on_the_air, "contention")]
+        for place, row in enumerate(transmissions):
+            if place:
+                spans.append((transmissions[place - 1].time_ns, row.start_ns, "mac_retry"))
+            spans.append((row.start_ns, row.time_ns, "air" if receiver in row.heard.split() else "lost"))
+        return [Piece(begin, end, kind, leg, queued.node) for begin, end, kind in spans]
+
+    def wire(self, put: Row, arrival: Row) -> list[Piece]:
+        first_bit, last_bit = self.bits[put.number] if self.bits else self.bits_of_link(put, arrival)
+        return [
+            Piece(put.time_ns, first_bit, "wire_queue", "backbone"),
+            Piece(first_bit, last_bit, "wire_transmission", "backbone"),
+            Piece(last_bit, arrival.time_ns, "wire_propagation", "backbone"),
+        ]
+
+    def bits_of_link(self, put: Row, arrival: Row) -> tuple[int, int]:
+        """When the first bit was on the wire, and the last one."""
+        is_of_processes = "network" in self.scenario
+        link = self.scenario["network"] if is_of_processes else self.scenario["stations"]["backbone"]
+        if is_of_processes and link["edges"] is not None:
+            return put.time_ns, put.time_ns
+        size = put.size_bytes + (link["header_bytes"] if is_of_processes else 0)
+        last_bit = max(put.time_ns, arrival.time_ns - round(link["delay_ms"] * 1e6))
+        return max(
+            put.time_ns, last_bit - ceil(Fraction(8000 * size) / Fraction(str(link["bandwidth_mbps"])))
+        ), last_bit
+
+    @cached_property
+    def bits(self) -> dict[int, tuple[int, int]]:
+        """The same for each message on the abstract and packet networks, whose processes send one after the other."""
+        network = self.scenario.get("network", {"kind": "wired"})
+        if network["kind"] == "wired":
+            return {}
+        takes = round(network["send" if network["kind"] == "abstract" else "queue"] * 1e9)
+        free: dict[tuple[str, bool], int] = defaultdict(int)
+        result = {}
+        for row in self.rows:
+            if row.step == "wire":
+                server = row.node, row.kind in TESTS
+                begin = max(row.time_ns, free[server])
+                free[server] = begin + takes
+                result[row.number] = (begin, begin + takes)
+        return result
+
+    # The walk
+
+    def story(self, message: str, node: str) -> list[Piece]:
+        if (message, node) not in self.done:
+            begin, end = self.broadcasts[message].time_ns, self.deliveries[message, node].time_ns
+            pieces = self.with_states(self.walk(message, node), message, node)
+            self.done[message, node] = clipped(pieces, begin, end)
+        return self.done[message, node]
+
+    def walk(self, message: str, node: str) -> list[Piece]:
+        begin, delivery = self.broadcasts[message].time_ns, self.deliveries[message, node]
+        handler = self.handlers[delivery.number]
+        reception = self.reception(message, delivery)
+        if reception is None:
+            whole = Wait(begin, delivery.time_ns, node, handler, None, False, "host", message, node)
+            pieces = self.wait(whole)
+            return [p if p.is_told else p._replace(leg=self.leg_at(p.place, node)) for p in pieces]
+        return self.way(message, node, reception, node) + self.hold(message, delivery, reception)
+
+    def leg_at(self, place: str, receiver: str) -> str:
+        """Without a reception on record: the leg of the place."""
+        return "host" if place == receiver else {"h": "uplink", "s": "cell", "p": "backbone", "-": "backbone"}[place[0]]
+
+    def is_carried(self, message: str, by: Row) -> bool:
+        """Whether a row that names a message can carry it: the message had been broadcast."""
+        sent = by if by.step in ("queued", "wire") else self.rows[by.cause]
+        return message in self.broadcasts and self.broadcasts[message].time_ns <= sent.time_ns and by.carries(message)
+
+    def receptions(self, message: str, node: str) -> list[Row]:
+        return [row for row in self.carriers[message] if row.is_received_by(node) and self.is_carried(message, row)]
+
+    def reception(self, message: str, delivery: Event) -> Row | None:
+        """Step 1."""
+        node = delivery.node
+        found = [row for row in self.receptions(message, node) if row.events <= delivery.number]
+        handler = self.handlers[delivery.number]
+        if not found or any(row.number == handler for row in found):
+            return self.rows[handler] if found else None
+        lost = [e.number for e in self.of_node[node] if e.event in LOSES and e.number < delivery.number]
+        since = [row for row in found if not lost or row.events > lost[-1]]
+        from_cell = [row for row in since if self.rows[row.cause].node == delivery.station]
+        return [*from_cell[:1], *since[:1], found[-1]][0]
+
+    def hold(self, message: str, delivery: Event, reception: Row) -> list[Piece]:
+        """Step 2."""
+        begin, end, node = reception.time_ns, delivery.time_ns, delivery.node
+        if begin >= end:
+            return []
+        if reception.kind.startswith("Tcp"):
+            return [Piece(begin, end, "head_of_line", "host", node)]
+        blocker = self.blocker(message, delivery)
+        if blocker is None:
+            handler = self.handlers[delivery.number]
+            return self.wait(Wait(begin, end, node, handler, None, False, "host", message, node))
+        since = self.broadcasts[blocker].time_ns
+        story = [Piece(begin, since, "not_explained", "host", node), *self.story(blocker, node)]
+        return [piece._replace(is_told=True) for piece in clipped(story, begin, end)]
+
+    def blocker(self, message: str, delivery: Event) -> str | None:
+        handler = self.handlers[delivery.number]
+        if handler < 0:
+            return None
+        before = [
+            e.message
+            for e in self.of_node[delivery.node]
+            if e.event == "deliver" and e.number < delivery.number and self.handlers[e.number] == handler
+            if e.message in self.broadcasts
+        ]
+        broadcast = self.broadcasts[message]
+        known = {
+            e.message
+            for e in self.of_node[broadcast.node]
+            if e.number < broadcast.number and e.event in ("deliver", "broadcast")
+        }
+        return [None, *before, *(each for each in before if each in known)][-1]
+
+    def way(self, message: str, node: str, reception: Row, host: str) -> list[Piece]:
+        """Steps 3 and 4, from the broadcast to this reception."""
+        begin, pieces = self.broadcasts[message], list[Piece]()
+        while True:
+            first = self.rows[reception.cause]
+            pieces[:0] = self.hop(reception, node)
+            sender = first.node
+            handler = self.rows[first.cause] if first.cause >= 0 else None
+            came: Row | None = None
+            if handler is not None and self.is_carried(message, handler) and handler.is_received_by(sender):
+                came = handler
+            elif sender != begin.node:
+                came = next((row for row in self.receptions(message, sender) if row.number < first.number), None)
+            since = begin.time_ns if came is None else came.time_ns
+            if came is not handler or handler is None:
+                pieces[:0] = self.stay(message, since, first, node, host)
+            if came is None:
+                return clipped(pieces, begin.time_ns, pieces[-1].end)
+            node, reception = sender, came
+
+    def stay(self, message: str, since: int, last: Row, receiver: str, host: str) -> list[Piece]:
+        """Step 4: the time at the sender of a hop."""
+        node, leg = last.node, leg_between(last.node, receiver)
+        before = [row for row in self.carriers[message] if row.step == "queued" and row.node == node]
+        before = [row for row in before if since <= row.time_ns and row.number < last.number]
+        if last.step == "wire" and any(row.to in ("", host) for row in before):
+            receiver, leg = host, "cell"
+        frames = [row for row in before if leg == "uplink" or row.to in ("", receiver)]
+        pieces, was_lost, at = list[Piece](), False, since
+        for frame, following in pairwise([*frames, last]):
+            pieces += self.wait(Wait(at, frame.time_ns, node, frame.cause, frame, was_lost, leg, message, host))
+            hearer = frame.to or receiver
+            ends = self.ends[frame.number]
+            parts = self.frame(frame, ends, hearer, leg)
+            pieces += clipped(parts, max(at, frame.time_ns), following.time_ns)
+            was_lost = not any(row.step == "sent" and hearer in row.heard.split() for row in ends)
+            at = max([at, *(piece.end for piece in pieces)])
+        return pieces + self.wait(Wait(at, last.time_ns, node, last.cause, last, was_lost, leg, message, host))
+
+    # A wait
+
+    def wait(self, w: Wait) -> list[Piece]:
+        """Step 5."""
+        pieces: list[Piece] = []
+        node, frame, end, number = w.node, w.frame, w.end, w.handler
+        while w.begin < end:
+            handler = self.rows[number] if number >= 0 else None
+            if handler is None:
+                return self.world(w, frame, end) + pieces
+            if handler.step == "timer":
+                begin = w.begin if handler.node == w.node else max(w.begin, handler.start_ns)
+                kind = "retry" if w.was_lost and handler.node == w.node else "timer"
+                pieces[:0] = [Piece(begin, end, kind, w.leg, node)]
+                end, number = begin, handler.cause
+            elif handler.ends_a_frame_of(node):
+                before = self.rows[handler.cause]
+                pieces[:0] = clipped([Piece(before.time_ns, end, "queue", w.leg, node)], w.begin, end)
+                end, number = before.time_ns, before.cause
+            elif handler.kind.startswith("Tcp"):
+                held = "window" if frame is not None and frame.window else "head_of_line"
+                held = "handshake" if handler.kind == "TcpSyn" else held
+                return [Piece(w.begin, end, held, w.leg, w.node), *pieces]
+            elif (other := self.other(handler, w)) is not None:
+                order = Piece(w.begin, self.broadcasts[other].time_ns, "order", w.leg, w.node)
+                way = self.with_states(self.way(other, node, handler, w.host), other, w.host)
+                told = [piece._replace(is_told=True) for piece in [order, *way]]
+                return clipped(told, w.begin, end) + pieces
+            else:
+                frame = self.rows[handler.cause]
+                hop = [piece._replace(leg=w.leg) for piece in self.hop(handler, node)]
+                pieces[:0] = clipped(hop, w.begin, end)
+                node, end, number = frame.node, frame.time_ns, frame.cause
+        return pieces
+
+    def other(self, handler: Row, w: Wait) -> str | None:
+        """The other message that a reception carries."""
+        if self.is_carried(w.message, handler):
+            return None
+        return next((each for each in handler.messages.split() if self.is_carried(each, handler)), None)
+
+    def world(self, w: Wait, frame: Row | None, end: int) -> list[Piece]:
+        if frame is not None and frame.window:
+            return [Piece(w.begin, end, "window", w.leg, w.node)]
+        if w.was_lost:
+            return [Piece(w.begin, end, "retry", w.leg, w.node)]
+        pieces = []
+        changes = [e for e in self.of_node[w.host] if e.event in SERVES]
+        for a, b in pairwise([w.begin, *(e.time_ns for e in changes if w.begin < e.time_ns < end), end]):
+            before = [e.station for e in changes if e.time_ns <= a]
+            is_elsewhere = w.leg == "cell" and bool(before) and before[-1] != w.node
+            pieces.append(Piece(a, b, "elsewhere" if is_elsewhere else "not_explained", w.leg, w.node))
+        return pieces
+
+    # States
+
+    def with_states(self, pieces: list[Piece], message: str, host: str) -> list[Piece]:
+        """Step 6."""
+        result = []
+        for piece in pieces:
+            if piece.is_told or piece.leg == "backbone" or piece.kind not in GIVES_WAY:
+                result.append(piece)
+                continue
+            whose = host
+            if piece.leg == "uplink":
+                whose = piece.place if piece.place.startswith("h") else self.broadcasts[message].node
+            states = self.states(whose)
+            inner = {edge for state in states for edge in state[:2] if piece.begin < edge < piece.end}
+            for begin, end in pairwise(sorted({piece.begin, piece.end, *inner})):
+                there = [name for since, until, name in states if since <= begin and end <= until]
+                result.append(piece._replace(begin=begin, end=end, kind=[*there, piece.kind][0]))
+        return result
+
+    def states(self, host: str) -> list[tuple[int, int, str]]:
+        """The times in which a host was down, out of coverage or between sessions, the stronger state first."""
+        result = []
+        for name, begins, ends in (
+            ("down", "crash", ("recover",)),
+            ("out_of_coverage", "out_of_coverage", ("in_coverage",)),
+            ("handoff", "handoff_start", ("handoff_end", "leave")),
+        ):
+            for event in self.of_node[host]:
+                if event.event == begins:
+                    later = (e.time_ns for e in self.of_node[host] if e.number > event.number and e.event in ends)
+                    result.append((event.time_ns, next(later, self.events[-1].time_ns), name))
+        return result
+
+
+def joined(pieces: Iterable[Piece | Stretch]) -> list[Stretch]:
+    """Join neighbours of the same kind and leg."""
+    result: list[Stretch] = []
+    for begin, end, kind, leg, *_ in pieces:
+        if result and result[-1][1] == begin and result[-1][2:] == (kind, leg):
+            result[-1] = (result[-1][0], end, kind, leg)
+        else:
+            result.append((begin, end, kind, leg))
+    return result
+
+
+def stretches(directory: Path) -> dict[tuple[str, str], list[Stretch]]:
+    """Return the story of each delivery whose broadcast is on record, by message and node."""
+    run = Run(directory)
+    known = [key for key in run.deliveries if key[0] in run.broadcasts]
+    return {(message, node): joined(run.story(message, node)) for message, node in known}
