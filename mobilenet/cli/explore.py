@@ -194,5 +194,5 @@ def schema(
             out.mkdir(parents=True, exist_ok=True)
             for name, made in schemas().items():
                 (out / name).write_text(text_of(made), encoding="utf-8")
-        say(f"{', '.join(schemas())} in {quoted(out)}")
+        say(f"Written to {quoted(out)}: {', '.join(schemas())}")
         say("Next: begin a scenario with  # yaml-language-server: $schema=FOLDER/scenario.schema.json")

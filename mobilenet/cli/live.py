@@ -88,7 +88,7 @@ def _speed(said: str) -> float | Literal["max"]:
     except ValueError:
         speed = 0.0
     if not 0.01 <= speed <= 1000:
-        fail(f"--speed: {cut(repr(said), 60)}, expected a number from 0.01 to 1000, or max", Exit.BAD_INPUT)
+        fail(f"--speed: got {cut(repr(said), 60)}, expected a number from 0.01 to 1000, or max", Exit.BAD_INPUT)
     return speed
 
 

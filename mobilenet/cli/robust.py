@@ -29,7 +29,7 @@ def robust(
     ] = None,
     obstacles: Annotated[
         Path | None,
-        typer.Option("--obstacles", metavar="FILE", help="Buildings for the radio obstacles (GeoJSON, poly.xml)."),
+        typer.Option("--obstacles", metavar="FILE", help="Buildings for the radio `obstacles` (GeoJSON, poly.xml)."),
     ] = None,
     out: Annotated[
         Path | None,

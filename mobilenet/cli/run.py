@@ -124,7 +124,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
         from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
 
         loaded = load_scenario(scenario, overrides or [])
-        say(f"{scenario}: fine; {loaded.lasts}, {expected_effort(loaded)}")
+        say(f"{scenario}: fine; {loaded.lasts} simulated, {expected_effort(loaded)}")
         for line in loaded.warnings():
             say(f"warning: {line}")
         for effort in (effort_of_drain(loaded, longest_drain_s(loaded)), effort_beyond_this_machine(loaded, Path())):

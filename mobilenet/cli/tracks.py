@@ -201,9 +201,9 @@ def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     rule = scenario.hosts.attachment
     if scenario.wireless.model == "sinr":
-        words = f"the station received best with {rule.hysteresis_db:g} dB of hysteresis"
+        words = f"the station received best, with a hysteresis of {rule.hysteresis_db:g} dB"
     else:
-        words = f"the nearest station with {rule.nearer_m:g} m of hysteresis"
+        words = f"the nearest station, with a hysteresis of {rule.nearer_m:g} m"
     attached = Attached(RadioWorld(scenario, sites).attachment, words)
     return inspect(recorded.on_plane(at), sites, cell_m(scenario.wireless), LONG_GAP_S, attached)
 
@@ -307,11 +307,12 @@ def _of_tracks(found: Any, exchanged: bool) -> list[tuple[str, str]]:
 def _of_cells(found: Any, sites: Any) -> list[tuple[str, str]]:
     cells, covered = found.cells, "–"
     merged = f" ({sites.merged} cells at the same positions merged)" if sites is not None and sites.merged else ""
+    unused = f"{cells.unused} of them unused" if cells.unused else "all used"
     if found.host_s:
         out_of_reach = f"{cells.uncovered_host_s / 3600:.3g} h out of reach"
         covered = f"{100 * cells.covered_share:.1f} % of the hosts' time; {out_of_reach}"
     return [
-        ("stations", f"{len(cells.stations_m):,}{merged}, {cells.unused} of them never used by a host"),
+        ("stations", f"{len(cells.stations_m):,}{merged}, {unused}"),
         ("covered", covered),
         ("served by", cells.rule),
         ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),

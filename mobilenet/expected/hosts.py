@@ -133,9 +133,9 @@ def doubts(scenario: Scenario) -> Iterator[str]:
     """Why the verdict may be unknown."""
     within_s, because = rest(scenario)
     if within_s is None:
-        yield f"the run is not certain to come to rest: {because}"
+        yield f"the run may not come to rest ({because})"
     elif within_s > scenario.drain_s:
-        yield f"the run is certain to come to rest only within {within_s:.4g} s, but drain_s is {scenario.drain_s:g} s"
+        yield f"the run may need {within_s:.4g} s to come to rest, but drain_s is {scenario.drain_s:g} s"
     yield from _silence(scenario)
 
 

@@ -105,9 +105,9 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
     if scenario.loses:
         yield "the network loses messages, so rest is not promised, and a missing delivery is not a violation"
     elif within is None:
-        yield "the run is not certain to come to rest: the detector may keep erring, or the workload never ends"
+        yield "the run may not come to rest (the detector may keep erring, or the workload never ends)"
     elif within > duration:
-        yield f"the run is certain to come to rest only within {within:.4g} t.u., but duration is {duration:g} t.u."
+        yield f"the run may need {within:.4g} t.u. to come to rest, but duration is {duration:g} t.u."
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
         yield (
             f"{scenario.crashes} processes crash, but deliveries are promised only for fewer than"

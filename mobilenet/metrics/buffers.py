@@ -47,7 +47,7 @@ def sizes(name: str, words: str) -> tuple[Declared, ...]:
     short = f"{who} {quantity[0].upper()}Buffer" if name in BUFFERS else name.replace("_", " ")
     return (
         Metric(f"{name}_mean", f"{words}, mean", unit="messages", symbol=f"{short}, mean"),
-        Metric(f"{name}_max", f"most {words}", unit="messages", symbol=f"{short}, most"),
+        Metric(f"{name}_max", f"maximum number of {words}", unit="messages", symbol=f"{short}, most"),
     )
 
 

@@ -114,7 +114,7 @@ class Children:
         how = "closed its standard output" if code is None else f"ended with exit code {code}"
         if code is not None and code < 0:
             how = f"was ended by signal {-code}"
-        told = f"; last on its standard error: {spelled_out(tail[-LONGEST_TAIL:])}" if tail else ""
+        told = f"; the end of its standard error: {spelled_out(tail[-LONGEST_TAIL:])}" if tail else ""
         return how + told
 
     def kill(self, child: Child) -> None:

@@ -67,7 +67,7 @@ class Conversation:
         except BlockingIOError:
             written = 0
         except OSError:
-            self._fail(f"it {self._children.how_it_ended(child)}", event)
+            self._fail(f"its program {self._children.how_it_ended(child)}", event)
         deadline_s: float | None = None
         if written < len(data):
             deadline_s = time.monotonic() + self._within_s
@@ -108,7 +108,7 @@ class Conversation:
                 except BlockingIOError:
                     continue
                 except OSError:
-                    self._fail(f"it {self._children.how_it_ended(self.child)}", event)
+                    self._fail(f"its program {self._children.how_it_ended(self.child)}", event)
         return answer
 
     def _read_rest(self, answer: bytes, event: str, deadline_s: float) -> bytes:
@@ -136,7 +136,7 @@ class Conversation:
     def _some(self, event: str) -> bytes:
         part = os.read(self.child.back, CHUNK_BYTES)
         if not part:
-            self._fail(f"it {self._children.how_it_ended(self.child)}", event)
+            self._fail(f"its program {self._children.how_it_ended(self.child)}", event)
         return part
 
     def _understood(self, answer: bytes, event: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -172,7 +172,7 @@ class Conversation:
         """Handle a program that writes or ends without having been asked."""
         data = os.read(self.child.back, CHUNK_BYTES)
         if not data:
-            self._fail(f"it {self._children.how_it_ended(self.child)}, without being asked to stop", "")
+            self._fail(f"its program {self._children.how_it_ended(self.child)}, without being asked to stop", "")
         first = data.decode("utf-8", "replace").partition("\n")[0]
         self._fail_line(1, first, 'after {"do":"done"}: a program writes only in answer to an event', "")
 

@@ -91,8 +91,8 @@ class Port(Protocol):
         """Return the simulated time in nanoseconds. It does not change within a handler."""
 
     def timer(self, action: Callable[[], None]) -> Timer:
-        """Return a new timer that calls `action()` when it expires. Keep the timer and start it again: the node keeps
-        every timer until it crashes.
+        """Return a new timer that calls `action()` when it expires. To wait again, restart the same
+        timer instead of creating another: a node keeps all its timers until it crashes.
         """
 
     def uniform(self, low: float, high: float) -> float:
@@ -117,8 +117,8 @@ class StationPort(Port, Protocol):
     """Additional calls of the port of a station."""
 
     def expired(self, host: int) -> None:
-        """Report that this host was silent for too long, and that the station gives up on it. The record notes
-        `expire`, with the number of seconds in which the station had not received a frame from the host.
+        """Report that this host was silent for too long, and that the station gives up on it. The event `expire`
+        is recorded, with the number of seconds in which the station had not received a frame from the host.
         """
 
 
@@ -126,29 +126,30 @@ class HostPort(Port, Protocol):
     """Additional calls of a host's port: upcalls to the application, which also form the host's trace."""
 
     def deliver(self, message: MessageId, body: Any) -> None:
-        """Deliver a message to the application. The record notes `deliver`, with the station of the host's cell. `body`
-        is ignored.
+        """Deliver a message to the application. The event `deliver` is recorded, with the station of the host's
+        cell. `body` is ignored.
         """
 
     def joined(self, session: int, station: int) -> None:
-        """Report that the host is a member from now on. The record notes `join`."""
+        """Report that the host is a member from now on. The event `join` is recorded."""
 
     def left(self, session: int) -> None:
-        """Report that the host is no longer a member. The record notes `leave`."""
+        """Report that the host is no longer a member. The event `leave` is recorded."""
 
     def gap(self, session: int, station: int) -> None:
-        """Report that the host has missed messages that it will never get. The record notes `gap`."""
+        """Report that the host has missed messages that it will never get. The event `gap` is recorded."""
 
     def session_opened(self, session: int, station: int | None, cause: str) -> None:
-        """Report that a handoff begins. The record notes `handoff_start` if the host is a member, and otherwise
-        nothing. `session` is a new number; `station` is the new station; `cause` is 'cell' for a change of cell,
-        'recovery' after a crash, 'reinit' if the station had given up on the host, or 'join'. Metrics of handoffs count
-        only those with the cause 'cell'.
+        """Report that a handoff begins. The event `handoff_start` is recorded if the host is a member, and otherwise
+        nothing is recorded. `session` is a new number; `station` is the new station; `cause` is 'cell' for a change of
+        cell, 'recovery' after a crash, 'reinit' if the station had given up on the host, or 'join'. Handoff metrics
+        count only handoffs with the cause 'cell'.
         """
 
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
-        """Report that the handoff of this session has ended: the station serves the host. The record notes
-        `handoff_end` if `session` is that of the last `session_opened`, and otherwise nothing. `detail` may have
+        """Report that the handoff of this session has ended: the station serves the host. The event
+        `handoff_end` is recorded if `session` is that of the last `session_opened`, and otherwise nothing is recorded.
+        `detail` may have
         'recovered', the number of messages that were sent to the host again, and 'skipped', the number of messages that
         it already had; or be {}.
         """

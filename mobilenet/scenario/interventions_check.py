@@ -57,7 +57,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
                 yield f"{path}.do", idle[place]
             there.add((who, one.at_s))
         if one.at_s >= scenario.duration_s:
-            yield f"{path}.at_s", f"{one.at_s:g} s, expected less than duration_s, {scenario.duration_s:g} s"
+            yield f"{path}.at_s", f"got {one.at_s:g} s, expected less than duration_s ({scenario.duration_s:g} s)"
         if isinstance(one, Interval) and scenario.workload.interval_s is None:
             yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, which have no interval to change"
         if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):

@@ -104,9 +104,7 @@ class MobileKeys(ScenarioFile):
     @model_validator(mode="after")
     def _warm_before_the_end(self) -> Self:
         if self.warmup_s >= self.duration_s:
-            raise ValueError(
-                f"warmup_s: should be less than duration_s, which is {self.duration_s:g}, got {self.warmup_s:g}"
-            )
+            raise ValueError(f"warmup_s: should be less than duration_s ({self.duration_s:g}), got {self.warmup_s:g}")
         return self
 
     @property

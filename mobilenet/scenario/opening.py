@@ -52,8 +52,8 @@ def expected_effort(scenario: AnyScenario) -> str:
     if any(scenario.code()):
         return f"about {events:,} events{memory}; how long the custom code takes is unknown"
     if events < EVENTS_PER_S:
-        return f"about {events:,} events, a second or two"
-    return f"about {events:,} events: some {_time(events)}, give or take a factor of three{memory}"
+        return f"about {events:,} events: a second or two of computing"
+    return f"about {events:,} events: some {_time(events)} of computing, give or take a factor of three{memory}"
 
 
 def _size(mb: float) -> str:

@@ -48,7 +48,7 @@ class Partition(Parameters):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.until <= self.since:
-            raise ValueError(f"until: should be later than since, which is {self.since:g}, got {self.until:g}")
+            raise ValueError(f"until: should be later than since ({self.since:g}), got {self.until:g}")
         return self
 
 
@@ -154,7 +154,7 @@ class RandomCrashes(Parameters):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.latest < self.earliest:
-            raise ValueError(f"latest: should be at least earliest, which is {self.earliest:g}, got {self.latest:g}")
+            raise ValueError(f"latest: should be at least earliest ({self.earliest:g}), got {self.latest:g}")
         first, last = self.whole
         if self.whole_times and last < first:
             raise ValueError(
@@ -196,7 +196,7 @@ class Uniform(Parameters):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.latest < self.earliest:
-            raise ValueError(f"latest: should be at least earliest, which is {self.earliest:g}, got {self.latest:g}")
+            raise ValueError(f"latest: should be at least earliest ({self.earliest:g}), got {self.latest:g}")
         return self
 
 

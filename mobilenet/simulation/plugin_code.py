@@ -42,7 +42,7 @@ def _require(allow_code: bool, key: str, reference: str) -> None:
     if not allow_code:
         what = "a program" if key == "protocol.command" else "Python code"
         raise ScenarioError(
-            f"{key}: runs {what}, {cut(reference, 200)} with your full permissions; if"
+            f"{key}: runs {what}, {cut(reference, 200)}, with your full permissions; if"
             " you trust it, pass --allow-code (allow_code=True in Python)"
         )
 

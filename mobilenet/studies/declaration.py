@@ -48,7 +48,7 @@ class Span(Parameters):
         if (self.step is None) == (self.count is None):
             raise ValueError("step: expected either step or count")
         if self.last <= self.first:
-            raise ValueError(f"to: should be more than from, which is {self.first:g}, got {self.last:g}")
+            raise ValueError(f"to: should be more than from ({self.first:g}), got {self.last:g}")
         if (
             self.step is not None
             and (self.last - self.first) / self.step > MOST_LEVELS
@@ -101,7 +101,7 @@ class Replications(Parameters):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.max is not None and self.max < self.min:
-            raise ValueError(f"max: should be at least min, which is {self.min}, got {self.max}")
+            raise ValueError(f"max: should be at least min ({self.min}), got {self.max}")
         if self.until is not None and self.max is None:
             raise ValueError("until: needs max, the largest number of replications")
         if self.until is None and self.max is not None and self.max != self.min:

@@ -23,7 +23,7 @@ TIMES = 2.0  # from here on a ratio is a factor
 
 
 def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = False) -> str:
-    """`tcp_flooding: 0.181 s, 55 % lower than mobile_causal (0.405 s); 95 % interval 52 to 58 % lower: better`."""
+    """`tcp_flooding: 0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 52 to 58 % lower: better`."""
     factor, metric, verdict = comparison["factor"], row["metric"], row["verdict"]
     level, base = names.in_words(factor, row["level"]), names.in_words(factor, comparison["baseline"])
     if verdict == "unstable":
@@ -34,19 +34,20 @@ def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = 
     own, other = (f"{shown(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
     sure = f"{comparison['confidence'] * 100:g} % interval"
     if row["difference_low"] == row["difference_high"] == 0:
-        return f"{level}: {own}, the same as {base} in every pair"
+        return f"{level}: {own}, the same as for {base} in every pair"
     if row.get("ratio") is not None and (row["ratio"] - 1) * row["difference"] >= 0:
-        change = f"{_change(row['ratio'])} {base} ({other}); {sure} {_interval(row['ratio_low'], row['ratio_high'])}"
+        interval = _interval(row["ratio_low"], row["ratio_high"])
+        change = f"{_change(row['ratio'])} for {base} ({other}); {sure} {interval}"
     else:
         side = "higher" if row["difference"] > 0 else "lower"
-        change = f"{shown(abs(row['difference']))} {side} than {base} ({other}); {sure} {_of_difference(row)}"
+        change = f"{shown(abs(row['difference']))} {side} than for {base} ({other}); {sure} {_of_difference(row)}"
     change += f", {counted(row['pairs'], 'pair')}"
     return f"{level}: {own}, {change}: {_verdict(row, comparison, better(metric, of_processes))}"
 
 
 def _change(ratio: float) -> str:
     if ratio >= TIMES:
-        return f"{ratio:.3g} times"
+        return f"{ratio:.3g} times as high as"
     if f"{abs(ratio - 1):.2g}" == "0":
         return "the same as"
     return f"{_percent(ratio)} % {'lower' if ratio < 1 else 'higher'} than"

@@ -72,7 +72,7 @@ class Words:
                 return f"{place}'s MAC sends the frame again ({_outcome(s.reason)})"
             case kinds.RETRY:
                 timer = f"its timer {self._timer(s.row)!r}" if s.row != NONE else "another attempt"
-                return f"{place} waits for {timer} after a loss: {_outcome(s.reason)}"
+                return f"{place} waits for {timer} after a lost frame ({_outcome(s.reason)})"
             case kinds.TIMER_WAIT:
                 return f"{place} waits for its timer {self._timer(s.row)!r}"
             case kinds.ORDER:
@@ -111,13 +111,13 @@ class Words:
     def _frame(self, row: int) -> str:
         record = self._record
         to = f" to {record.to[row]}" if record.to[row] else ""
-        return f"{record.kind[row]} of {record.node[row]}{to}"
+        return f"{record.kind[row]} from {record.node[row]}{to}"
 
     def _others(self, row: int, outcome: str, node: str) -> str:
         """The frames that were on the air at the same time and within the node's reach."""
         if outcome not in WITH_OTHERS or not node:
             return ""
-        named = [f"{self._record.kind[one]} of {self._record.node[one]}" for one in self._overlapping(row, node)]
+        named = [f"{self._record.kind[one]} from {self._record.node[one]}" for one in self._overlapping(row, node)]
         if not named:
             return ""
         more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""

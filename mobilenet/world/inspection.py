@@ -126,7 +126,7 @@ class Attached(NamedTuple):
 def nearest(stations_m: NDArray[np.float64], range_m: float) -> Attached:
     """The rule of a scenario that does not set it."""
     hysteresis_m = AttachmentParameters().nearer_m
-    words = f"the nearest station with {hysteresis_m:g} m of hysteresis"
+    words = f"the nearest station, with a hysteresis of {hysteresis_m:g} m"
     return Attached(Attachment(stations_m, range_m, hysteresis_m), words)
 
 

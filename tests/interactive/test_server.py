@@ -454,8 +454,8 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
     ("options", "said"),
     [
         (("--out", "/proc/there/is/no/room"), "/proc/there/is/no/room: cannot be written: "),
-        (("--speed", "fast"), "--speed: 'fast', expected a number from 0.01 to 1000, or max"),
-        (("--speed", "0"), "--speed: '0', expected a number from 0.01 to 1000, or max"),
+        (("--speed", "fast"), "--speed: got 'fast', expected a number from 0.01 to 1000, or max"),
+        (("--speed", "0"), "--speed: got '0', expected a number from 0.01 to 1000, or max"),
     ],
 )
 def test_what_cannot_be_is_said_at_the_start_in_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:

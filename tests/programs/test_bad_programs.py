@@ -89,11 +89,11 @@ BAD = {
     ),
     "done and more": ("""print('{"do":"done","x":1}')""", r'expected {"do":"done"} without other keys'),
     "a line of 2 MiB": ("print('x' * 2**21)", "a line of more than 1,048,576 bytes"),
-    "an exit": ("sys.exit(7)", "it ended with exit code 7"),
-    "an exit with words": ("sys.stderr.write('no\\nluck\\n'); sys.exit(7)", "last on its standard error: no | luck"),
-    "a crash": ("os.kill(os.getpid(), signal.SIGSEGV)", "it was ended by signal 11"),
-    "closed pipes": ("os.close(1); time.sleep(60)", "it closed its standard output"),
-    "closed input": ('os.close(0); print(\'{"do":"done"}\', flush=True); time.sleep(60)', "it closed its standard"),
+    "an exit": ("sys.exit(7)", "its program ended with exit code 7"),
+    "an exit with words": ("sys.stderr.write('no\\nluck\\n'); sys.exit(7)", "the end of its standard error: no | luck"),
+    "a crash": ("os.kill(os.getpid(), signal.SIGSEGV)", "its program was ended by signal 11"),
+    "closed pipes": ("os.close(1); time.sleep(60)", "its program closed its standard output"),
+    "closed input": ('os.close(0); print(\'{"do":"done"}\', flush=True); time.sleep(60)', "its program closed"),
 }
 
 

@@ -41,7 +41,8 @@ def test_mistakes_are_found(samples: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_node_that_fails_says_so(samples: Path, tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match=r"^p0: it ended with exit code 1; .*the node has ended with exit code 5"):
+    expected = r"^p0: its program ended with exit code 1; .*the node has ended with exit code 5"
+    with pytest.raises(PluginError, match=expected):
         played(samples, tmp_path / "fails", ('answer["messages"] = values', "sys.exit(5)"))
     error = ('answer["messages"] = values', 'answer["type"] = "error"')
     with pytest.raises(PluginError, match="the node answers read with an error"):

@@ -296,7 +296,7 @@ def test_without_leave_to_bind_to_the_interface_there_is_a_socket_for_each_addre
 
 def test_a_program_that_fails_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(
-        PluginError, match=r"h0: its program ended with exit code 3; last on its standard error: no luck"
+        PluginError, match=r"h0: its program ended with exit code 3; the end of its standard error: no luck"
     ):
         talked(tmp_path, "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)")
     assert not _alive(str(tmp_path))

@@ -73,7 +73,7 @@ def test_its_buffers_have_metrics_of_their_name(run: mobilenet.Run) -> None:
     of_hosts = samples[(samples.quantity == "waiting") & samples.node.str.startswith("h")]
     assert run.metrics["host_waiting_max"] <= of_hosts.value.max()
     assert meaning("host_waiting_mean") == "messages in waiting of a host, mean (messages)"
-    assert meaning("station_waiting_max") == "most messages in waiting of a station (messages)"
+    assert meaning("station_waiting_max") == "maximum number of messages in waiting of a station (messages)"
 
 
 def test_who_measures_nothing_has_no_buffers(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("wireless.mode=a", "wireless.broadcast_rate_mbps: mode a has no rate of 2 Mb/s, only 6"),
         ("wireless.mode=x", "wireless.mode: unknown value x, expected one of: b, g_mixed, g_erp, a"),
         ("wireless.unicast_rate_mbps=3", "wireless.unicast_rate_mbps: mode g_mixed has no rate of 3 Mb/s"),
-        ("wireless.interference_range_m=100", "should be at least range_m, which is 120, got 100"),
+        ("wireless.interference_range_m=100", "should be at least range_m (120), got 100"),
         ("wireless.range_m=1e-9", "wireless.range_m: the area that hosts walk in is empty"),
         (
             "hosts.mobility.area={box_m: [0, 0, 9, 9], hole_boxes_m: [[0, 0, 9, 9]]}",

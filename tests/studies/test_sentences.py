@@ -27,7 +27,7 @@ def said(values: list[float], base: list[float], verdict: str, metric: str = DEL
 
 def test_lower_is_better_of_a_delay_and_worse_of_a_ratio_of_deliveries() -> None:
     line = said([0.18, 0.181, 0.182], [0.40, 0.405, 0.41], "different")
-    change = "0.181 s, 55 % lower than mobile_causal (0.405 s); 95 % interval 55 to 56 % lower, 3 pairs"
+    change = "0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 55 to 56 % lower, 3 pairs"
     assert line == f"TCP: {change}: better"
     assert said([0.4, 0.41, 0.42], [0.8, 0.81, 0.82], "different", "delivery_ratio").endswith(": worse")
     assert said([40.0, 41.0, 42.0], [80.0, 81.0, 82.0], "different", "handoffs").endswith(": different")
@@ -35,12 +35,12 @@ def test_lower_is_better_of_a_delay_and_worse_of_a_ratio_of_deliveries() -> None
 
 def test_a_test_that_seems_to_contradict_the_ratio_says_what_it_tested() -> None:
     line = said([1.0, 2.1, 80.0], [0.2, 0.4, 15.0], "inconclusive", more=1)
-    assert "times mobile_causal" in line and "about 1 more replication would probably settle it" in line
+    assert "times as high as for mobile_causal" in line and "about 1 more replication would probably settle it" in line
     assert "the test is on the difference" in line and "p = 0.01 after Holm" in line
 
 
 def test_equal_pairs_and_missing_means() -> None:
-    assert said([0.0, 0.0], [0.0, 0.0], "inconclusive") == "TCP: 0 s, the same as mobile_causal in every pair"
+    assert said([0.0, 0.0], [0.0, 0.0], "inconclusive") == "TCP: 0 s, the same as for mobile_causal in every pair"
     row: dict[str, Any] = {"level": "tcp_flooding", "metric": DELAY, "verdict": "unstable"}
     assert "has no mean" in sentence(row, COMPARISON, NAMES)
     assert "fewer than two pairs" in sentence(row | {"verdict": "no data"}, COMPARISON, NAMES)

@@ -168,7 +168,7 @@ def test_a_late_delivery_shows_its_story(browser: Page, tmp_path: Path) -> None:
     browser.evaluate(f"[...{CARD}.querySelectorAll('button')].find(b => b.innerText === 'why so late?').click()")
     browser.until(f"{CARD}.innerText.includes('was late')")
     story = browser.evaluate(f"[...{CARD}.querySelectorAll('.mn-story-line')].map(line => line.innerText)")
-    assert any("after a loss" in line for line in story)
+    assert any("after a lost frame" in line for line in story)
     name = browser.evaluate(f"{CARD}.querySelector('h2').textContent").removeprefix("Message ")
     found = command("why", run.path, "--message", name, "--at", "h0", "--json", place=tmp_path)
     assert [row["sentence"] for row in json.loads(found.stdout)["stretches"]] == [

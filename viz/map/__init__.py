@@ -26,8 +26,8 @@ def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES
         data = document(run, deliveries, frames_in)
         if tiles and data["origin"] is None:
             raise RunError(
-                f"{run}: tiles show places on Earth, and the scenario gives none (origin: {{lon, lat}}); draw the map"
-                " without them"
+                f"{run}: --tiles needs a position on Earth, but the scenario has no origin: {{lon, lat}}; specify one,"
+                " or draw the map without --tiles"
             )
         content = page(data, tiles).encode("utf-8")
         partial.write_bytes(content)

@@ -182,7 +182,7 @@ class WirelessParameters(Parameters):
         for name in ("interference_range_m", "detection_range_m"):
             value = getattr(self, name)
             if value is not None and value < self.range_m:
-                raise ValueError(f"{name}: should be at least range_m, which is {self.range_m:g}, got {value:g}")
+                raise ValueError(f"{name}: should be at least range_m ({self.range_m:g}), got {value:g}")
         rates = MODES[self.mode].rates_mbps
         for name in ("broadcast_rate_mbps", "unicast_rate_mbps"):
             value = getattr(self, name)

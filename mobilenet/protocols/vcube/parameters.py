@@ -86,9 +86,7 @@ class CausalParameters(BroadcastParameters):
     @model_validator(mode="after")
     def _room_in_a_packet(self) -> Self:
         if self.mtu_bytes <= self.header_bytes:
-            raise ValueError(
-                f"mtu_bytes: should be more than header_bytes, which is {self.header_bytes}, got {self.mtu_bytes}"
-            )
+            raise ValueError(f"mtu_bytes: should be more than header_bytes ({self.header_bytes}), got {self.mtu_bytes}")
         return self
 
 
