@@ -83,6 +83,7 @@ LONG_SIGNATURES = {
     "mobilenet/cli/swarm.py:swarm": "options of a command",
     "mobilenet/cli/tracks.py:inspect_tracks": "options of a command",
     "mobilenet/cli/why.py:why": "options of a command",
+    "mobilenet/rundir/recorder.py:add": "compiled, once for each row; one argument for each column",
     "mobilenet/network/radio/frame.py:__init__": "compiled, once for each frame; an options object would be one more",
     "mobilenet/network/radio/reception.py:__init__": "quantities of a radio, each by its name in the scenario",
     "mobilenet/network/radio/sinr.py:__init__": "compiled; each argument is one part of the medium",

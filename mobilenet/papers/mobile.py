@@ -57,7 +57,7 @@ class Line:
     printed: str
     ours: str
     verdict: str
-    precision: str  # how well: half of the interval over the mean, and why it is wide where it is
+    known: str  # how well: half of the interval over the mean, and why it is wide where it is
     engineering: str  # the same with the engineering defaults, where that was asked for
     place: str
     remark: str = ""  # what was tried, where it does not come out

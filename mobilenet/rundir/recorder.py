@@ -137,6 +137,38 @@ class Samples:
         self._value.append(value)
 
 
+class CauseRows:
+    """What led to what; the columns by name, as in Columns, but a row costs no loop."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[Any]] = {name: [] for name in COLUMNS["causes"]}
+        (
+            self._time_ns, self._node, self._step, self._cause, self._kind, self._to, self._messages, self._start_ns,
+            self._end_ns, self._size_bytes, self._window, self._events, self._heard,
+        ) = self.lists.values()  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self._time_ns)
+
+    def add(
+        self, time_ns: int, node: str, step: str, cause: int, kind: str, to: str, messages: str, start_ns: int,
+        end_ns: int, size_bytes: int, window: str, events: int, heard: str,
+    ) -> None:  # fmt: skip
+        self._time_ns.append(time_ns)
+        self._node.append(node)
+        self._step.append(step)
+        self._cause.append(cause)
+        self._kind.append(kind)
+        self._to.append(to)
+        self._messages.append(messages)
+        self._start_ns.append(start_ns)
+        self._end_ns.append(end_ns)
+        self._size_bytes.append(size_bytes)
+        self._window.append(window)
+        self._events.append(events)
+        self._heard.append(heard)
+
+
 class Recording:
     """Everything that a run records, in memory, as columns."""
 
@@ -155,7 +187,7 @@ class Recording:
         self.messages = Columns(*COLUMNS["messages"]) if messages else None
         self.links = Columns(*COLUMNS["links"]) if links else None
         self.lines = Columns(*COLUMNS["lines"]) if lines else None
-        self.causes = Columns(*COLUMNS["causes"]) if causes else None
+        self.causes = CauseRows() if causes else None
         self.counters: dict[str, Any] = {}
         self._tables: dict[str, Table] = {}
         self._rows: tuple[int, ...] = ()
@@ -170,7 +202,7 @@ class Recording:
             self._tables |= {name: Table(table.lists) for name, table in tables.items()}
         return self._tables
 
-    def _others(self) -> dict[str, Samples | Columns]:
+    def _others(self) -> dict[str, Samples | Columns | CauseRows]:
         """All tables but the events."""
         optional = {
             "frames": self.frames,

@@ -31,7 +31,6 @@ class CauseLog:
         assert recording.causes is not None
         self._calendar = kernel.calendar
         self._table = recording.causes
-        self._add = recording.causes.add
         self._events = recording.events.time_ns  # one entry for each event
         self._handler = NONE  # the row of the handler that runs, or ran last
         self._handler_ns = NONE
@@ -60,7 +59,7 @@ class CauseLog:
         def noted(frame: Frame) -> bool:
             message, to = frame.message, frame.to
             queue.append((frame, len(self._table)))
-            self._add(
+            self._table.add(
                 self._calendar.now, node, "queued", self.cause(), type(message).__name__, "" if to is None else to.name,
                 " ".join(carried_messages(message)), NONE, NONE, NONE, self.window, len(self._events), "",
             )  # fmt: skip
@@ -83,7 +82,7 @@ class CauseLog:
             [node.name + OUTCOMES[outcome] for node, outcome in zip(frame.receivers, frame.outcomes, strict=True)]
         )
         self._begin()
-        self._add(
+        self._table.add(
             self._calendar.now, frame.sender.name, step, row, kind, "" if to is None else to.name, messages,
             frame.start_ns, frame.start_ns + frame.duration_ns, NONE, "", len(self._events), heard,
         )  # fmt: skip
@@ -106,7 +105,7 @@ class CauseLog:
 
     def fired(self, node: str, name: str, since_ns: int, cause: int) -> None:
         self._begin()
-        self._add(
+        self._table.add(
             self._calendar.now, node, "timer", cause, name, "", "", since_ns, NONE, NONE, "", len(self._events), "",
         )  # fmt: skip
 
@@ -119,7 +118,7 @@ class CauseLog:
     def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[bool], None]:
         """A message is put on the link from a to b; what is returned is called when it arrives, or is lost."""
         row, kind, messages = len(self._table), type(message).__name__, " ".join(carried_messages(message))
-        self._add(
+        self._table.add(
             self._calendar.now, f"s{a}", "wire", self.cause(), kind, f"s{b}", messages, NONE, NONE, size_bytes,
             self.window, len(self._events), "",
         )  # fmt: skip
@@ -128,7 +127,7 @@ class CauseLog:
         def note(arrives: bool) -> None:
             if arrives:
                 self._begin()
-                self._add(
+                self._table.add(
                     self._calendar.now, f"s{b}", "arrived", row, kind, f"s{b}", messages, NONE, NONE, NONE, "",
                     len(self._events), "",
                 )  # fmt: skip
@@ -142,7 +141,7 @@ class CauseLog:
 
         def noted(to: int, message: Any) -> None:
             row = len(self._table)
-            self._add(
+            self._table.add(
                 self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}",
                 " ".join(carried_messages(message)), NONE, NONE, message.size_bytes, "", len(self._events), "",
             )  # fmt: skip
@@ -175,7 +174,7 @@ class CauseLog:
                 self._travelling.pop((sender, i, id(message)), None)
             self._begin()
             messages = self._table.lists["messages"][row] if row != NONE else ""
-            self._add(
+            self._table.add(
                 self._calendar.now, f"p{i}", "arrived", row, type(message).__name__, f"p{i}", messages, NONE, NONE,
                 NONE, "", len(self._events), "",
             )  # fmt: skip

@@ -23,7 +23,7 @@ OUTCOMES = {  # what became of a frame or message that was not received
     "half_duplex": "the receiver was sending",
     "receiver_down": "the receiver was down, or its radio was off",
     "random": "random loss",
-    "out_of_range": "the receiver was too far away or absent, or the sender's radio was off",
+    "out_of_range": "the frame was too weak at the receiver, or the receiver was absent, or the sender's radio was off",
     "link_cut": "an intervention had cut the link",
 }
 NOT_LOST = {

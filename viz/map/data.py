@@ -31,7 +31,7 @@ from .pack import narrow, pack_column
 from .places import places
 from .radio import radio
 from .record import Coded, Record, coded_column, harmless_text, integers, name_of_run, record
-from .stories import stories
+from .stories import MOST, stories
 
 VALUES = 1_500_000  # of buffers in one page
 WORDS = {"sbuffer": "SBuffer", "rbuffer": "RBuffer"}
@@ -39,9 +39,13 @@ FINEST_BIN_S = 0.25
 
 
 def document(
-    folder: Path, deliveries: int = DELIVERIES, frames_in: Path | None = None, hosts: int = 0
+    folder: Path,
+    deliveries: int = DELIVERIES,
+    frames_in: Path | None = None,
+    hosts: int = 0,
+    is_live: bool = False,
 ) -> dict[str, Any]:
-    """`hosts`: their number, whether the record has something of each or not."""
+    """`hosts`: their number, even if the record lacks some. `is_live`: stories are asked for later."""
     run = record(folder, hosts)
     backbone = _group(run.scenario, "stations", "backbone")
     end_s = _number(run.manifest.get("simulated_s")) or float(run.time_ns.max(initial=0)) / SECOND
@@ -66,7 +70,7 @@ def document(
         "events": events(run),
         "handoffs": handoffs(run),
         "messages": messages(run, deliveries),
-        "stories": stories(run),
+        "stories": stories(run, MOST if not is_live else 0),
         "places": places(run, frames_in or folder),
         "radio": radio(run, frames_in or folder),
         **_samples(run, end_s),

@@ -19,6 +19,6 @@ from .record import harmless_text
 
 def live_page(folder: Path, hosts: int, live: dict[str, Any]) -> str:
     """`folder`: a run directory of what there is; `live`: generation, row, now_ns, token, name and curves."""
-    data = document(folder, DELIVERIES, None, hosts)
+    data = document(folder, DELIVERIES, None, hosts, is_live=True)
     data["about"] |= {"name": harmless_text(live["name"]), "verdict": "live", "checks": {}, "metrics": {}}
     return page(data | {"live": live})

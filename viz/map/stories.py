@@ -21,12 +21,13 @@ from .record import Record, harmless_text
 MOST = 20_000
 
 
-def stories(run: Record) -> dict[str, Any]:
-    """The colours of all kinds, and the stories."""
-    return {"colours": KIND_COLOURS, "of": _stories(run) if (run.folder / "causes.parquet").is_file() else {}}
+def stories(run: Record, most: int = MOST) -> dict[str, Any]:
+    """The colours of all kinds, and the stories, up to `most` stretches of them."""
+    has_causes = most > 0 and (run.folder / "causes.parquet").is_file()
+    return {"colours": KIND_COLOURS, "of": _stories(run, most) if has_causes else {}}
 
 
-def _stories(run: Record) -> dict[str, dict[str, list[list[Any]]]]:
+def _stories(run: Record, most: int) -> dict[str, dict[str, list[list[Any]]]]:
     found = recorded_stories(run.folder)
     words = Words(found.record)
     known = [one for one in found.record.deliveries if one.message in found.record.broadcasts and one.node[0] == "h"]
@@ -35,7 +36,7 @@ def _stories(run: Record) -> dict[str, dict[str, list[list[Any]]]]:
     for one in sorted(known, key=lambda one: -delay_ns(found, one)):
         story = found.of(one.message, one.node)
         count += len(story)
-        if count > MOST:
+        if count > most:
             break
         sent_ns = found.record.broadcasts[one.message].time_ns
         shown.setdefault(one.message, {})[one.node] = [

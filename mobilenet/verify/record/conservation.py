@@ -74,7 +74,7 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
                 " received, lost or in flight"
             )
         if not duplicating_air and (copies or pairs.get("in_flight", 0)):
-            yield f"{label}: frames duplicated or in flight, which this run's radio cannot do"
+            yield f"{label}: frames duplicated or in flight, which is impossible on this run's radio"
     for key in ("pairs_in_range", "received"):
         if radio["addressed"][key] > radio[key]:
             yield f"radio: more addressed pairs than pairs ({key})"
@@ -148,9 +148,9 @@ def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iter
         for name, kind in kinds[side].items():
             payload = kind["bytes"] - kind["control_bytes"]
             if not kind["count"] and kind["bytes"]:
-                yield f"{side} {name}: {kind['bytes']} bytes in no message"
+                yield f"{side} {name}: {kind['bytes']} bytes without a message"
             if expected is not None and expected.payload_bytes is not None and payload % max(1, expected.payload_bytes):
-                yield f"{side} {name}: {payload} bytes of payload, a message has {expected.payload_bytes}"
+                yield f"{side} {name}: {payload} bytes of payload, but a message has {expected.payload_bytes}"
             if expected is not None and expected.payload_bytes == 0 and payload:
                 yield f"{side} {name}: {payload} bytes of payload, but messages have none"
     if expected is not None and expected.wired_header_bytes is not None:
@@ -196,5 +196,5 @@ def _told_differently(counters: dict[str, Any], samples: Columns, prefixes: tupl
     }
     for quantity, count in told.items():
         if quantity.startswith(prefixes) and last.get(quantity) != count:
-            return f"{quantity}: {count} in counters.json, {last.get(quantity)} in the last sample"
+            return f"{quantity}: {count} in counters.json, but {last.get(quantity)} in the last sample"
     return None

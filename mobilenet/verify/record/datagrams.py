@@ -43,9 +43,10 @@ def datagram_problem(
         elif (addressee := to.pop(name)) != node:
             return f"event {row}: {node} receives datagram {name}, which was for {addressee}"
         elif (took_ns := events["time_ns"][row] - sent[name][0]) < least_ns:
-            return f"event {row}: {node} receives datagram {name} {took_ns} ns after it was sent, at least {least_ns}"
+            what = f"{node} receives datagram {name} {took_ns} ns after it was sent"
+            return f"event {row}: {what}, expected at least {least_ns}"
         else:
             carried += sent[name][1]
     if counters is not None and carried > counters["radio"]["bytes"]:
-        return f"datagrams: {carried} bytes were received, but {counters['radio']['bytes']} bytes were in the air"
+        return f"datagrams: {carried} bytes were received, but only {counters['radio']['bytes']} bytes were in the air"
     return None

@@ -40,7 +40,7 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
         if plan is None:
             problem: str | None = f"{event}, but the scenario has {counted(len(plans), 'host')}"
         elif now_ns < plan.appears_ns:
-            problem = f"{event}, but it appears at {_s(plan.appears_ns)}"
+            problem = f"{event}, although it appears only at {_s(plan.appears_ns)}"
         elif event in ("broadcast", "refused"):
             problem = _offer_problem(plan.offers_ns, offered[node], now_ns, event)
             offered[node] += 1
@@ -53,7 +53,9 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
     for node, plan in plans.items():
         left = (plan.offers_ns or [])[offered[node] :]
         if left and (plan.vanishes_ns is None or left[0] < plan.vanishes_ns):
-            return f"events: {node} neither broadcasts nor refuses at {_s(left[0])}, when its application wants it to"
+            return (
+                f"events: {node} neither broadcasts nor refuses at {_s(left[0])}, although its application wants it to"
+            )
     return crashes.missing(plans) or _ticks_problem(Table.of(events), plans, expected)
 
 

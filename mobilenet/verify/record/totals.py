@@ -88,7 +88,9 @@ def _sums_problem(series: dict[str, list[tuple[int, float]]]) -> str | None:
         if pairs is not None and pairs is not own:
             for (time, addressed), (_, of_all) in zip(own, pairs, strict=True):
                 if addressed > of_all:
-                    return f"samples: at {time / SECOND:g} s {quantity} is {addressed:g}, of {of_all:g} pairs"
+                    return (
+                        f"samples: at {time / SECOND:g} s {quantity} is {addressed:g}, but there are {of_all:g} pairs"
+                    )
     parts = [series.get(f"radio_{name}") for name in ("bytes", "control_bytes", "payload_bytes")]
     if None not in parts:
         for (time, size), (_, control), (_, payload) in zip(*parts, strict=True):
