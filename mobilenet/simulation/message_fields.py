@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from mobilenet.protocols.port import MessageId
+from mobilenet.protocols.vcube.port import Overhead
 from mobilenet.rundir.schema import MOST_LISTED
 
 
@@ -65,23 +66,38 @@ _KINDS: dict[type, Callable[[Any], list[str]]] = {}
 
 
 def _way(message: Any) -> Callable[[Any], list[str]]:
-    """How messages of this class are looked at; it is worked out once."""
-    names = _fields(message).keys()
+    """How messages of this class are looked at; it is worked out once. A broadcast between stations has a message of
+    stations as its body, and carries what that one carries.
+    """
+    if isinstance(message, Overhead):
+        return lambda m: []  # an acknowledgement names a message, and does not have its body
+    names = _parts(message).keys()
     if "id" in names and isinstance(message.id, tuple) and ("body" in names or hasattr(message, "payload_bytes")):
-        return lambda m: [_name(m.id)]
+        return lambda m: _carried_in([m.body]) if hasattr(getattr(m, "body", None), "size_bytes") else [_name(m.id)]
     if "body" in names and "seq" in names and ("host" in names or "origin" in names):
         return lambda m: [f"h{m.host if 'host' in names else m.origin}:{m.seq}"]
     if hasattr(message, "text") and hasattr(message, "value"):
         return lambda m: _pairs(m.value)
-    return _inside if names else lambda m: []
+    return lambda m: _carried_in(_parts(m).values())
 
 
-def _inside(message: Any) -> list[str]:
+def _parts(message: Any) -> dict[str, Any]:
+    """Return the fields of a message, or what is in its slots."""
+    slots = getattr(type(message), "__slots__", ())
+    return _fields(message) or {name: getattr(message, name, None) for name in slots}
+
+
+def _carried_in(values: Iterable[Any]) -> list[str]:
     return [
         name
-        for value in _spread(_fields(message).values())
-        if hasattr(value, "size_bytes") or hasattr(value, "_fields") or dataclasses.is_dataclass(value)
-        for name in carried_messages(value)
+        for value in values
+        for name in (
+            _carried_in(value)
+            if type(value) in (tuple, list)
+            else carried_messages(value)
+            if hasattr(value, "size_bytes") or hasattr(value, "_fields") or dataclasses.is_dataclass(value)
+            else ()
+        )
     ]
 
 
