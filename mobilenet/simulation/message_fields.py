@@ -3,7 +3,8 @@ carries.
 
 Model     protocols name the fields of their messages freely; only by their names `host`, `ses` (or the `ses` of a
           request `rq`) and `id` are distinguished; everything else is detail. An envelope (a segment, a bundle, a
-          stamped message) with one message in it is about the subject of that message. No protocol is known here
+          stamped message) with one message in it is about the subject of that message. Of protocols
+          it knows only the mark `Overhead` of VCube: such a message names others and has no body
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: docs/run-directory.md
 """
