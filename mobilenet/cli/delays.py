@@ -43,7 +43,7 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
     node = deliveries[0].node
     say(
         f"{counted(whole.deliveries, 'delivery')}, mean delay {_mean(whole, node)};"
-        f" the slowest {counted(tail.deliveries, 'delivery')} (5 %): {_mean(tail, node)}"
+        f" the slowest 5 % ({counted(tail.deliveries, 'delivery')}) have a mean delay of {_mean(tail, node)}"
     )
     _print_parts(whole, tail, node)
     say(f"{percent(whole.held_ns / max(1, whole.delay_ns))} of the delay was spent behind other messages.")
@@ -185,8 +185,8 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
     common = [key for key in found[0] if key in found[1]]
     if not common:
         fail(
-            f"{quoted(runs[0])} and {quoted(runs[1])} have no delivery in common; expected runs of the same world: the"
-            " same seed, hosts and workload",
+            f"{quoted(runs[0])} and {quoted(runs[1])} have no delivery in common; expected runs of the same world, with"
+            " the same seed, hosts and workload",
             Exit.BAD_INPUT,
         )
     first, second = (shares(own, [of[key] for key in common]) for own, of in zip(stories, found, strict=True))

@@ -78,7 +78,9 @@ def spacetime(
             called = {**(manifest.get("host_names") or {}), **(manifest.get("station_names") or {})}
             arrows = draw(messages, events, window, partial, run.resolve().name, called)
         if replayed:
-            say("The run had not recorded its messages (record.messages), so it was repeated: same fingerprint.")
+            say(
+                "The run had not recorded its messages (record.messages), so it was repeated with the same fingerprint."
+            )
         if not arrows:
             say(f"{window.host} sends and receives nothing in this period; --margin-s 1 shows a longer period")
         say(f"{window.title}: {counted(len(arrows), 'message')}. Next: open {quoted(target)}")

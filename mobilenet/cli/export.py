@@ -124,7 +124,7 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
     left = [] if epoch_s is None else without_trip(opened)
     if left:
         say(
-            f"{counted(len(left), 'track')} with only one position left out:"
+            f"left out {counted(len(left), 'track')} with only one position:"
             f" {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}"
         )
     say(
@@ -150,7 +150,7 @@ def _export_shiviz(
     with whole_file(target, (".log", ".txt")) as partial:
         count = write_shiviz(messages, events, partial, *slice_s)
     if replayed:
-        say("The run had not recorded its messages (record.messages), so it was repeated: same fingerprint.")
+        say("The run had not recorded its messages (record.messages), so it was repeated with the same fingerprint.")
     say(f"{quoted(target)}: {counted(count, 'event')}. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
 
 

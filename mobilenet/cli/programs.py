@@ -54,7 +54,7 @@ def replay(
         with progress(quiet, "replaying") as update:
             lines, again = lines_of(run, update, allow_code)
         if again:
-            say("The run had not recorded its lines (record.programs), so it was repeated: same fingerprint.")
+            say("The run had not recorded its lines (record.programs), so it was repeated with the same fingerprint.")
         found = lines_of_node(lines, node, life, run)
         told = [event for event, _ in exchanges(found)]
         if out is not None:
@@ -76,7 +76,7 @@ def replay(
             many = counted(len(told), "answer")
             say(f"{node}, life {life}: {many}, all as recorded. Next: mobilenet show {quoted(run)}")
             return
-        say(f"{node}, life {life}: event {parting.number} of {len(told)} has a different answer")
+        say(f"{node}, life {life}: the answer to event {parting.number} of {len(told)} differs")
         for title, texts in (("told", [parting.told]), ("recorded", parting.recorded), ("now", parting.answered)):
             for text in texts:
                 say(f"  {title:9} {spelled_out(cut(text, LONGEST))}")

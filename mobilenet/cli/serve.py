@@ -86,8 +86,8 @@ def _summary(done: Any) -> str:
     end_s = min(done.manifest["duration_s"], done.manifest["simulated_s"])
     since_s = min(done.manifest["warmup_s"], end_s)
     lines = [
-        f"{done.manifest['simulated_s']:g} s in real time; lateness p50 {late['p50']:g} ms, p99 {late['p99']:g} ms, at"
-        f" most {late['max']:g} ms",
+        f"{done.manifest['simulated_s']:g} s in real time; lateness p50 {late['p50']:g} ms, p99 {late['p99']:g} ms,"
+        f" maximum {late['max']:g} ms",
         f"from {since_s:g} to {end_s:g} s: {counted(m['datagrams'], 'datagram')},"
         f" {shown(m['datagrams_received'])} received, mean delay"
         f" {shown(m['datagram_delay_mean_s'])} s; {counted(m['broadcasts'], 'broadcast')},"
@@ -95,22 +95,35 @@ def _summary(done: Any) -> str:
         *(
             f"in the whole run: {counted(told[key], 'datagram')} {what}"
             for key, what in (
-                ("datagrams_from_outside", "dropped: sent from outside 127.0.0.0/8"),
-                ("datagrams_misaddressed", "dropped: sent to an address that no other host has"),
-                ("datagrams_unidentified", "dropped: sent from sockets that are not bound to a host's own address"),
-                ("datagrams_not_taken", "not received: no program had a socket open, or its buffer was full"),
-                ("datagrams_too_long", "dropped: too long for a frame"),
+                ("datagrams_from_outside", "dropped because they were sent from outside 127.0.0.0/8"),
+                ("datagrams_misaddressed", "dropped because they were sent to an address that no other host has"),
+                (
+                    "datagrams_unidentified",
+                    "dropped because they were sent from sockets that are not bound to a host's own address",
+                ),
+                (
+                    "datagrams_not_taken",
+                    "not received because no program had a socket open, or because its buffer was full",
+                ),
+                ("datagrams_too_long", "dropped because they were too long for a frame"),
             )
             if told[key]
         ),
         *(
-            f"{sender} sent from its own address to addresses of {pair}: these datagrams were carried as {sender}'s"
+            f"{sender} sent from its own address to addresses of {pair}; these datagrams were carried as"
+            f" datagrams of {sender}"
             for sender, pair in told["senders_renamed"]
         ),
         *(["programs that pass addresses on may need protocol.flat: true"] if told["senders_renamed"] else []),
-        *(f"{path}: this log never appeared, so its lines are unknown" for path in told["logs_that_never_were"]),
         *(
-            [f"several programs sent for {', '.join(two)}; expected one for each host, or protocol.own_port"]
+            f"{path}: this log file was never created, so its lines are unknown"
+            for path in told["logs_that_never_were"]
+        ),
+        *(
+            [
+                f"several programs sent datagrams as {', '.join(two)}; expected one program for each host,"
+                " or protocol.own_port"
+            ]
             if two
             else []
         ),

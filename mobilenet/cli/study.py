@@ -244,7 +244,7 @@ def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path
     if found:
         _print_rows(agreement.HEAD, found)
         say(agreement.RULE)
-    say(f"{agreement.totals(rows)}; all {counted(len(rows), 'row')} in {quoted(file)}")
+    say(f"{agreement.totals(rows)}; {quoted(file)} contains all {counted(len(rows), 'row')}")
 
 
 def _print_some(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
@@ -277,9 +277,9 @@ def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
         cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
         say(
-            f"{name}{counted(sum(count), 'run')} left: {cpu_s:.0f} s of one core, {size / 1e6:.0f} MB of disk;"
-            f" about {cpu_s / cores + spark_s:.0f} s with {counted(cores, 'core')}, of which Spark itself takes"
-            f" {spark_s:.0f} s"
+            f"{name}{counted(sum(count), 'run')} left, which need {cpu_s:.0f} s on one core and {size / 1e6:.0f} MB of"
+            f" disk space; about {cpu_s / cores + spark_s:.0f} s with {counted(cores, 'core')}, including"
+            f" {spark_s:.0f} s for Spark itself"
         )
 
 

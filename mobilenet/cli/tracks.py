@@ -283,7 +283,7 @@ def _of_tracks(found: Any, exchanged: bool) -> list[tuple[str, str]]:
     if len(recorded.t_s) > len(recorded.names):
         interval = "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s)
     if len(found.speeds[0]):
-        speed = "p5 {:.2f}, median {:.2f}, p95 {:.2f}, most {:.2f} m/s".format(*found.speed_mps)
+        speed = "p5 {:.2f}, median {:.2f}, p95 {:.2f}, maximum {:.2f} m/s".format(*found.speed_mps)
     if recorded.waypoints:
         gaps = "none between waypoints by definition"
     exchange = "; are lon and lat swapped?" if exchanged else ""
@@ -316,7 +316,7 @@ def _of_cells(found: Any, sites: Any) -> list[tuple[str, str]]:
         ("covered", covered),
         ("served by", cells.rule),
         ("expected handoffs", f"{len(cells.handoffs_m):,}: {found.handoffs_per_host_hour:.1f} per host and hour"),
-        ("most hosts in one cell", f"{cells.busiest}"),
+        ("maximum number of hosts in one cell", f"{cells.busiest}"),
     ]
 
 
@@ -361,6 +361,7 @@ def _write_scenario(
     say(f"Written: {quoted(target)}")
     if found.gaps:
         say(
-            f"Its hosts go straight through {counted(len(found.gaps), 'gap')} (max_gap_s {tracks['max_gap_s']:g}),"
-            " which the table and the picture leave out, so a run has more host time and may have more handoffs"
+            f"In this scenario, hosts cross {counted(len(found.gaps), 'gap')} in a straight line"
+            f" (max_gap_s {tracks['max_gap_s']:g}). The table and the picture leave out these gaps, so a"
+            " run has more host time and may have more handoffs"
         )

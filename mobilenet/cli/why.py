@@ -64,7 +64,7 @@ def why(
         if at is not None and message is None:
             fail("--at: expected --message as well, as in --message h3:17 --at h12", Exit.BAD_INPUT)
         if other is not None and message is not None:
-            fail("--message: explains a delivery of one run; expected no second run", Exit.BAD_INPUT)
+            fail("--message: expected only one run, because the option explains a delivery of that run", Exit.BAD_INPUT)
         if (handoffs or handoff is not None) and (other is not None or message is not None or out is not None):
             fail("--handoffs, --handoff: expected one run, without --message and --out", Exit.BAD_INPUT)
         runs = [run] if other is None else [run, other]
@@ -80,7 +80,7 @@ def why(
 
             draw(runs, found, out, message, at)
             if not as_json:
-                say(f"The parts of the delay: {quoted(out)}")
+                say(f"The parts of the delay are drawn in {quoted(out)}")
         if handoffs or handoff is not None:
             interruptions(run, found[0], handoff, as_json, allowed)
         elif message is not None:
@@ -95,12 +95,12 @@ def _require_delivery(stories: Stories, message: str, at: str | None) -> None:
     """End with one line for a message, or a delivery, that is not on record."""
     if message not in stories.record.broadcasts:
         example = next(iter(stories.record.broadcasts), None)
-        known = f"; expected one that was, as in {example}" if example else ""
+        known = f"; expected a message of this run, as in {example}" if example else ""
         fail(f"--message: {cut(message, 40)} was not broadcast in this run{known}", Exit.BAD_INPUT)
     nodes = [one.node for one in stories.record.deliveries if one.message == message]
     if at is not None and at not in nodes:
         where = ", ".join(nodes[:MOST_NODES]) or "no node"
-        fail(f"--at: {cut(at, 40)} did not deliver {message}; it was delivered at {where}", Exit.BAD_INPUT)
+        fail(f"--at: {cut(at, 40)} did not deliver {message}; the message was delivered at {where}", Exit.BAD_INPUT)
 
 
 def _one_message(run: Path, stories: Stories, message: str, at: str | None, as_json: bool, allowed: str) -> None:

@@ -69,7 +69,7 @@ class Expressions:
                             break
         except _TooLong:
             raise ProgramError(
-                f"h{host}: its line {_in_words(line)}: protocol.lines.{key} takes longer to search for than"
+                f"h{host}: searching its line {_in_words(line)} for protocol.lines.{key} takes longer than"
                 f" {LONGEST_SEARCH_S:g} s; expected an expression without repetitions of repetitions, such as (a+)+"
             ) from None
 
@@ -80,7 +80,7 @@ class Expressions:
             where = "its standard output" if log is None else quoted(log)
             last = self._first + self._hosts - 1
             raise ScenarioError(
-                f"protocol.lines.deliver: h{host}: the line {_in_words(line)} in {where}: got sender"
+                f"protocol.lines.deliver: in the line {_in_words(line)} of h{host} in {where}, got sender"
                 f" {sender + self._first}, expected a host from {self._first} to {last}; if the programs number hosts"
                 " from 1, set protocol.lines.first_number: 1"
             )
@@ -92,7 +92,7 @@ def _whole(host: int, text: bytes | None, line: bytes) -> int:
     if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
         what = "nothing" if text is None else _in_words(text)
         raise ProgramError(
-            f"h{host}: its line {_in_words(line)}: protocol.lines found {what}, expected a whole number of at most"
+            f"h{host}: in its line {_in_words(line)}, protocol.lines found {what}, expected a whole number of at most"
             f" {LONGEST_NUMBER} digits"
         )
     return int(text)

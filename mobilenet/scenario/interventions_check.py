@@ -52,7 +52,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         who = concerns(one)
         if who:
             if (who, one.at_s) in there:
-                yield path, f"another intervention on {'-'.join(who)} at {one.at_s:g} s; expected one at a time"
+                yield path, f"another intervention on {'-'.join(who)} at {one.at_s:g} s; expected at most one at a time"
             elif place in idle:
                 yield f"{path}.do", idle[place]
             there.add((who, one.at_s))

@@ -46,7 +46,7 @@ class RecordParameters(Parameters):
     frames: bool = Field(default=False, description="record one row for each frame and node within its reach")
     messages: bool = Field(default=False, description="record one row for each protocol message and receiver")
     programs: bool = Field(default=False, description="record one row for each line to or from programs")
-    causes: bool = Field(default=False, description="record what led to what, for `mobilenet why`")
+    causes: bool = Field(default=False, description="record the causes of delays, for `mobilenet why`")
     positions_interval_s: float | None = Field(
         default=1.0, ge=0.01, le=1e6, description="time between two recorded positions of a host; null: no positions"
     )

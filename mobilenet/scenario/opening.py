@@ -52,8 +52,8 @@ def expected_effort(scenario: AnyScenario) -> str:
     if any(scenario.code()):
         return f"about {events:,} events{memory}; how long the custom code takes is unknown"
     if events < EVENTS_PER_S:
-        return f"about {events:,} events: a second or two of computing"
-    return f"about {events:,} events: some {_time(events)} of computing, give or take a factor of three{memory}"
+        return f"about {events:,} events, which take a second or two to compute"
+    return f"about {events:,} events, which take about {_time(events)} to compute (within a factor of three){memory}"
 
 
 def _size(mb: float) -> str:
@@ -69,7 +69,7 @@ def effort_beyond_this_machine(scenario: AnyScenario, folder: Path) -> str | Non
         return f"the run may need {_size(needed_mb)} of memory; this machine has {_size(memory_mb)}"
     record_mb, free_mb = events * DISK_BYTES_PER_EVENT / 1e6, shutil.disk_usage(folder).free / 1e6
     if record_mb > free_mb:
-        return f"the record may need {_size(record_mb)} of disk; {folder.absolute()} has {_size(free_mb)} left"
+        return f"the record may need {_size(record_mb)} of disk space; {folder.absolute()} has {_size(free_mb)} left"
     return None
 
 
@@ -88,6 +88,6 @@ def effort_of_drain(scenario: AnyScenario, drain_s: float) -> str | None:
     if events < max(LONG_DRAIN_S * EVENTS_PER_S, scenario.estimated_events()):
         return None
     return (
-        f"if the run does not come to rest sooner, its drain of up to {drain_s:g} s takes up to about {events:,} more"
-        f" events: some {_time(events)}"
+        f"if the run does not come to rest sooner, its drain of up to {drain_s:g} s adds up to about {events:,}"
+        f" events, which take about {_time(events)}"
     )

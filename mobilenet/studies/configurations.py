@@ -68,7 +68,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     if count * study.replications.most > MOST_RUNS:
         raise study.problem(
             ("factors",),
-            f"{count} configurations with up to {study.replications.most} runs each, more than {MOST_RUNS} runs",
+            f"{count} configurations with up to {study.replications.most} runs each, expected at most {MOST_RUNS} runs",
         )
     if study.is_kept:
         return _kept(study, allow_code)

@@ -103,7 +103,7 @@ class Replications(Parameters):
         if self.max is not None and self.max < self.min:
             raise ValueError(f"max: should be at least min ({self.min}), got {self.max}")
         if self.until is not None and self.max is None:
-            raise ValueError("until: needs max, the largest number of replications")
+            raise ValueError("until: needs max, the maximum number of replications")
         if self.until is None and self.max is not None and self.max != self.min:
             raise ValueError("max: needs until, the rule for stopping earlier")
         return self

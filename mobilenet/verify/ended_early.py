@@ -30,7 +30,7 @@ def record_so_far_problem(run: Evidence) -> str | None:
     end_ns, positions = run.end_ns, run.positions
     problem = samples_so_far_problem(run.samples, end_ns) or next(no_counts("counters", run.counters), None)
     if problem is None and any(time is None or time > end_ns for time in positions["time_ns"]):
-        problem = f"positions: one is later than {run.manifest['simulated_s']:.9g} s, when the run ended"
+        problem = f"positions: a position is later than the end of the run, {run.manifest['simulated_s']:.9g} s"
     if problem is not None:
         return problem
     before = np.flatnonzero(positions.numbers("time_ns") < max(end_ns, 1))

@@ -51,7 +51,7 @@ class Cells:
     covered_s: Floats  # of them in reach of a station
     handoffs_m: NDArray[np.float64]  # (n, 2): where they are expected
     step_s: float
-    busiest: int  # most hosts in one cell at once
+    busiest: int  # maximum number of hosts in one cell at once
     unused: int  # stations that never serve a host
     rule: str  # by which station hosts are served, in words
 

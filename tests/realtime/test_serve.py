@@ -182,7 +182,9 @@ def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Pa
     command = serve(path, "--allow-code")
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     where = "its standard output" if logs is None else "\\S*log[01].txt"
-    expected = f"protocol.lines.deliver: h[01]: the line deliver 2 0 in {where}: got sender 2, expected a host from 0"
+    expected = (
+        f"protocol.lines.deliver: in the line deliver 2 0 of h[01] in {where}, got sender 2, expected a host from 0"
+    )
     assert done.returncode == 2
     assert re.search(f"{expected} to 1; if the programs number hosts from 1, ", " ".join(done.stderr.split()))
     assert not (tmp_path / "run").exists()  # other senders of its record would be wrong, too
@@ -268,8 +270,8 @@ def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
                 stranger.sendto(b"hello", (where, port))
             time.sleep(0.05)
         out = serving.communicate()[0]
-    assert "dropped: sent to an address that no other host has" in out, out
-    assert "dropped: sent from sockets that are not bound to a host's own address" in out, out
+    assert "dropped because they were sent to an address that no other host has" in out, out
+    assert "dropped because they were sent from sockets that are not bound to a host's own address" in out, out
     assert Run(tmp_path / "run").metrics["datagrams"] == 0
 
 
@@ -330,7 +332,7 @@ def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
     with edited(path) as values:
         values["protocol"]["lines"] = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
     with pytest.raises(
-        PluginError, match=r"h\d: its line a+: protocol.lines.deliver takes longer to search for than 1 s"
+        PluginError, match=r"h\d: searching its line a+ for protocol.lines.deliver takes longer than 1 s"
     ):
         served(path, tmp_path / "run")
     assert "broadcast" in set(Run(tmp_path / "run").events.event)  # what was said before it is kept

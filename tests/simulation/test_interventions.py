@@ -183,7 +183,7 @@ WRONG = [
     ),
     (
         {"at_s": 5.0, "do": "leave", "host": "h3"},
-        "interventions.1: another intervention on h3 at 5 s; expected one at a time",
+        "interventions.1: another intervention on h3 at 5 s; expected at most one at a time",
     ),
 ]
 
@@ -248,7 +248,7 @@ def test_one_that_may_have_an_effect_is_not_refused(interventions: list[dict[str
 def test_links_and_stations_have_one_at_a_time() -> None:
     link = [{"at_s": 1, "do": "cut", "link": ["s0", "s1"]}, {"at_s": 1, "do": "mend", "link": ["s1", "s0"]}]
     with pytest.raises(
-        ScenarioError, match=r"interventions.1: another intervention on s0-s1 at 1 s; expected one at a time"
+        ScenarioError, match=r"interventions.1: another intervention on s0-s1 at 1 s; expected at most one at a time"
     ):
         scenario(link)
     scenario([link[0], {"at_s": 1, "do": "cut", "link": ["s1", "s2"]}])

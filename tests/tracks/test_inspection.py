@@ -371,7 +371,7 @@ def test_what_is_said_of_gaps_and_of_two_pairs_of_coordinates(tmp_path: Path) ->
         " them)\n" in done.stdout
     ), done
     assert (
-        "\nIts hosts go straight through 1 gap (max_gap_s 99), which the table and the picture leave out, "
+        "\nIn this scenario, hosts cross 1 gap in a straight line (max_gap_s 99). The table and the picture leave out "
         in done.stdout
     )
     done = mobilenet("inspect-tracks", "a.csv", "--coordinates", "lonlat", "--range-m", "50", place=tmp_path)

@@ -91,13 +91,13 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
         " direction on all radios. It flips where it is significant in the opposite direction.",
         _table(head, lines),
         f"Ratios (×) or differences to the baseline with {sure} t intervals, paired over the same worlds, at least"
-        f" {plan.study.replications.min} of them. ?: not significant; p-values are adjusted by Holm's method over the"
-        " whole table.",
+        f" {plan.study.replications.min} of them. A question mark means: not significant. P-values are"
+        " adjusted by Holm's method over the whole table.",
         *(["Unstable: the backlog at stations and hosts keeps growing, so the mean is undefined:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),
         _table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios]),
-        "Reach: the distance up to which preambles are detected with path loss only. Half heard: the distance at"
-        " which half of them are detected, with fading.",
+        "Reach: the distance up to which preambles are detected with path loss only. Half detected at: the distance at"
+        " which half of the preambles are detected, with fading.",
         *([f"{mac}."] if mac else []),
     ]
     return "\n\n".join(parts) + "\n"

@@ -154,7 +154,7 @@ def _moments_problem(
         row = int(deliveries.rows[late])
         return (
             f"{_event(events, row)}: {events['node'][row]} delivers {events['message'][row]}, which it has had since"
-            f" {had_ns[late] / SECOND:.6f} s; all earlier ones had been delivered by {before_ns[late] / SECOND:.6f} s"
+            f" {had_ns[late] / SECOND:.6f} s; all earlier messages were delivered by {before_ns[late] / SECOND:.6f} s"
         )
     waits = at_ns > had_ns + delay_ns
     held = deliveries.host[waits], had_ns[waits] + delay_ns, at_ns[waits]

@@ -44,14 +44,16 @@ def sessions_problem(events: Columns) -> str | None:
         if event == "deliver":
             if session != confirmed.get(node, session):
                 return (
-                    f"events: {node} delivers in session {session} at event {row}, but its last confirmed one is"
-                    f" {confirmed[node]}"
+                    f"events: {node} delivers in session {session} at event {row}, but its last confirmed session"
+                    f" is {confirmed[node]}"
                 )
         elif event == "handoff_start":
             under_way[node] = session
         elif event == "handoff_end":
             if node not in under_way or under_way[node] != session:
-                return f"events: {node} ends a handoff in session {session} at event {row} that it has not begun"
+                return (
+                    f"events: {node} ends a handoff in session {session} at event {row}, but has not begun that handoff"
+                )
             del under_way[node]
             confirmed[node] = session
         elif event == "join":

@@ -81,13 +81,13 @@ class _Handoffs:
             if len(late):
                 return (
                     f"{self._when(int(delivered[late[0]]))}: {node} delivers"
-                    f" {message.words[message.codes[delivered[late[0]]]]}, broadcast after its last handoff, and still"
-                    f" to come of those recovered then: {recovered - int(late[0])}"
+                    f" {message.words[message.codes[delivered[late[0]]]]}, broadcast after its last handoff, before"
+                    f" {counted(recovered - int(late[0]), 'message')} recovered in that handoff"
                 )
             if self._quiescent and not len(after) and len(delivered) < recovered:
                 return (
-                    f"{self._when(row)}: {node}: handoff_end has {counted(recovered - len(delivered), 'more message')}"
-                    " recovered than it delivers before the run is at rest"
+                    f"{self._when(row)}: {node}: handoff_end counts {counted(recovered - len(delivered), 'message')}"
+                    " more as recovered than the node delivers before the run is at rest"
                 )
         return None
 
