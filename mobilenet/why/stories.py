@@ -236,7 +236,7 @@ class Stories:
             came_ns = record.time_ns[came] if came != NONE else sent.time_ns
         radioed = [] if errand.leg != BACKBONE else record.queued.get((sender, message), [])
         radioed = [row for row in radioed if row < departed and record.time_ns[row] >= came_ns]
-        if any(record.to[row] in ("", receiver) for row in radioed):
+        if receiver[0] == "h" and any(record.to[row] in ("", receiver) for row in radioed):
             # a station that hands the message on had radioed it: it waited for the receiver
             errand = Errand(message, CELL, receiver)
         self._attempts(out, errand, sender, departed, came_ns)
@@ -258,13 +258,17 @@ class Stories:
         record = self.record
         message, leg, node = errand
         cursor_ns, handler, window = record.time_ns[departed], record.cause[departed], record.window[departed]
-        earlier = [
-            row
-            for row in record.queued.get((sender, message), ())
-            if row < departed
-            and record.time_ns[row] >= came_ns
-            and (leg == UPLINK or record.to[row] in ("", node))  # a host sends to the station that it is with
-        ]
+        earlier = (
+            []
+            if leg == BACKBONE
+            else [  # frames are for hosts, not for the other end of a wire
+                row
+                for row in record.queued.get((sender, message), ())
+                if row < departed
+                and record.time_ns[row] >= came_ns
+                and (leg == UPLINK or record.to[row] in ("", node))  # a host sends to the station that it is with
+            ]
+        )
         for row in reversed(earlier):
             rows = record.sent_rows.get(row)
             left_ns = min(record.time_ns[rows[-1] if rows else row], cursor_ns)  # two copies may have been queued
@@ -312,11 +316,12 @@ class Stories:
                 kind = HANDSHAKE if reason == "TcpSyn" else WINDOW if window else HEAD_OF_LINE
                 out.append(Stretch(begin_ns, end_ns, kind, leg, holder, row, window))
                 break
-            if not is_own and record.messages[row] and message not in record.messages[row]:
+            if not is_own and node == holder and record.messages[row] and message not in record.messages[row]:
                 other = next((m for m in record.messages[row] if m in record.broadcasts), None)
                 if other is not None:
-                    way = self._way(row, other, node, errand.target)
-                    way = self._with_states(way, record.broadcasts[other].node, errand.target)
+                    receiver = node if errand.target[0] == "s" else errand.target
+                    way = self._way(row, other, node, receiver)
+                    way = self._with_states(way, record.broadcasts[other].node, receiver)
                     story = behind(clipped(way, begin_ns, end_ns), other)
                     blank = Stretch(0, 0, ORDER, leg, holder, row, held_by=other)
                     out.extend(reversed(filled(story, begin_ns, end_ns, blank)))

@@ -319,9 +319,9 @@ class Run:
         node, leg = last.node, leg_between(last.node, receiver)
         before = [row for row in self.carriers[message] if row.step == "queued" and row.node == node]
         before = [row for row in before if since <= row.time_ns and row.number < last.number]
-        if last.step == "wire" and any(row.to in ("", host) for row in before):
+        if last.step == "wire" and host.startswith("h") and any(row.to in ("", host) for row in before):
             receiver, leg = host, "cell"
-        frames = [row for row in before if leg == "uplink" or row.to in ("", receiver)]
+        frames = [row for row in before if leg == "uplink" or (leg == "cell" and row.to in ("", receiver))]
         pieces, was_lost, at = list[Piece](), False, since
         for frame, following in pairwise([*frames, last]):
             pieces += self.wait(Wait(at, frame.time_ns, node, frame.cause, frame, was_lost, leg, message, host))
@@ -356,7 +356,7 @@ class Run:
                 held = "window" if frame is not None and frame.window else "head_of_line"
                 held = "handshake" if handler.kind == "TcpSyn" else held
                 return [Piece(w.begin, end, held, w.leg, w.node), *pieces]
-            elif (other := self.other(handler, w)) is not None:
+            elif node == w.node and (other := self.other(handler, w)) is not None:
                 order = Piece(w.begin, self.broadcasts[other].time_ns, "order", w.leg, w.node)
                 way = self.with_states(self.way(other, node, handler, w.host), other, w.host)
                 told = [piece._replace(is_told=True) for piece in [order, *way]]
