@@ -86,7 +86,7 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
         )
         for part, length in parts[:MOST_PARTS]
     ]
-    print_table((f"mean ({_small_unit(node)})", "share", "slowest", "where", "what"), rows, right=[0, 1, 2])
+    print_table((f"mean ({small_unit(node)})", "share", "slowest", "where", "what"), rows, right=[0, 1, 2])
     if len(parts) > MOST_PARTS:
         rest = sum(length for _, length in parts[MOST_PARTS:])
         say(f"... and {counted(len(parts) - MOST_PARTS, 'smaller part')}, {percent(rest / whole.delay_ns)} together")
@@ -163,10 +163,12 @@ def stretch_rows(stories: Stories, story: Sequence[Stretch], receiver: str) -> l
     ]
 
 
-def print_stretches(rows: Sequence[dict[str, Any]]) -> None:
+def print_stretches(rows: Sequence[dict[str, Any]], node: str) -> None:
+    unit = small_unit(node)
+    columns = ("from_ns", "length_ns")
     print_table(
-        ("from (ms)", "for (ms)", "kind", "what happened"),
-        [(exactly(r["from_ns"]), exactly(r["length_ns"]), kind_name(r["kind"]), r["sentence"]) for r in rows],
+        (f"from ({unit})", f"for ({unit})", "kind", "what happened"),
+        [(*(exactly(r[column], node) for column in columns), kind_name(r["kind"]), r["sentence"]) for r in rows],
         right=[0, 1],
     )
 
@@ -182,7 +184,9 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
         {(one.node, one.message): one for one in counted_deliveries(own, *window_ns(run))}
         for run, own in zip(runs, stories, strict=True)
     ]
-    common = [key for key in found[0] if key in found[1]]
+    sent = [own.record.broadcasts for own in stories]
+    named_alike = [key for key in found[0] if key in found[1]]
+    common = [key for key in named_alike if sent[0][key[1]].time_ns == sent[1][key[1]].time_ns]
     if not common:
         fail(
             f"{quoted(runs[0])} and {quoted(runs[1])} have no delivery in common; expected runs of the same world, with"
@@ -197,6 +201,8 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
         print_as_json({"deliveries": len(common), "difference_ns": difference_ns, "parts": listed})
         return
     node = common[0][0]
+    if other := len(named_alike) - len(common):
+        say(f"{counted(other, 'delivery')} left out: the messages have the same names, but other times of broadcast")
     say(
         f"{counted(len(common), 'delivery')} in both runs: mean delay {_mean(first, node)} in {quoted(runs[0])},"
         f" {_mean(second, node)} in {quoted(runs[1])}"
@@ -219,7 +225,7 @@ def _changes(first: Shares, second: Shares) -> list[tuple[Part, int, int]]:
 def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node: str) -> None:
     from mobilenet.why.kinds import KINDS, LEGS
 
-    unit = _small_unit(node)
+    unit = small_unit(node)
     print_table(
         (f"change ({unit})", f"first ({unit})", f"second ({unit})", "where", "what"),
         [
@@ -262,9 +268,10 @@ def kind_name(kind: str) -> str:
     return kind.replace("_", " ")
 
 
-def exactly(time_ns: int) -> str:
-    """Milliseconds, to the nanosecond."""
-    return f"{time_ns // 1_000_000:,}.{time_ns % 1_000_000:06d}"
+def exactly(time_ns: int, node: str) -> str:
+    """Milliseconds, or time units of processes, to the nanosecond."""
+    digits = 9 if node[0] == "p" else 6
+    return f"{time_ns // 10**digits:,}.{time_ns % 10**digits:0{digits}d}"
 
 
 def in_s(time_ns: float, node: str, form: str = ".4g") -> str:
@@ -272,7 +279,7 @@ def in_s(time_ns: float, node: str, form: str = ".4g") -> str:
     return f"{time_ns / 1e9:{form}} {'t.u.' if node[0] == 'p' else 's'}"
 
 
-def _small_unit(node: str) -> str:
+def small_unit(node: str) -> str:
     return "t.u." if node[0] == "p" else "ms"
 
 

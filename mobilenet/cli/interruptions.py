@@ -116,5 +116,5 @@ def _one(run: Path, stories: Stories, walk: Interruptions, one: Interruption, as
         f" {in_s(one.last_ns, one.host, '.9g')} on. The handoff began at {in_s(one.begin_ns, one.host, '.9g')} and was"
         f" confirmed {in_s(one.end_ns - one.begin_ns, one.host, '.9g')} later:"
     )
-    print_stretches(rows)
+    print_stretches(rows, one.host)
     say(f"Next: mobilenet spacetime {quoted(run)} --host {one.host} --around {one.begin_ns / 1e9:.9g}{allowed}")

@@ -122,7 +122,7 @@ def _one_delivery(run: Path, stories: Stories, one: Delivery, as_json: bool, all
         f"{one.message} was broadcast by {sent.node} at {in_s(sent.time_ns, one.node, '.9g')} and delivered at"
         f" {one.node} {in_s(delay, one.node, '.9g')} later:"
     )
-    print_stretches(rows)
+    print_stretches(rows, one.node)
     if one.node[0] == "h":
         say(f"Next: mobilenet spacetime {quoted(run)} --host {one.node} --around message:{one.message}{allowed}")
     else:

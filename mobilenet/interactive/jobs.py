@@ -38,6 +38,7 @@ from mobilenet.rundir.writer import is_being_written
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.world.interventions import Add, AnyIntervention, Drag, OfHost, added_hosts
+from mobilenet.world.tracks import Tracks
 
 AFTER_S = 20.0  # of the time after an intervention that is looked at
 MOST_AT_A_TIME = 4
@@ -186,8 +187,12 @@ class Jobs:
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} {more}")
 
     def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
-        """The run ends now: what comes later cannot change what was before."""
-        end_s = min(scenario.duration_s, now_s)
+        """The run ends now: what comes later cannot change what was before. With tracks, the end decides which hosts
+        there are.
+        """
+        end_s = scenario.duration_s
+        if not isinstance(scenario.hosts.mobility, Tracks):
+            end_s = min(end_s, now_s)
         changes = [f"duration_s={end_s!r}", "warmup_s=0", "interventions=[]", "record.causes=true"]
         before = [plain(one) for one in scenario.interventions if one.at_s < end_s]
         write_scenario(folder, with_list(scenario.changed(changes), before))

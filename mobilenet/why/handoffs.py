@@ -10,17 +10,17 @@ Source    ours: docs/models/causes.md, "Handoffs"
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from mobilenet.clock import MILLISECOND
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.why.kinds import (
     DETECTION,
+    HANDOFF,
     HOST,
     IDLE,
     OLD_SESSION,
-    OUT_OF_COVERAGE,
     QUEUE,
     RETRY,
     TIMER_WAIT,
@@ -82,17 +82,17 @@ class Interruptions:
         if self._tick_ns and begin_ns % self._tick_ns == 0:
             noticed_ns = max(one.last_ns, begin_ns - self._tick_ns)
         blank = Stretch(one.last_ns, begin_ns, OLD_SESSION, HOST, one.host)
-        found = self._uncovered(blank)
+        found = self._in_states(blank, ())
         if noticed_ns < begin_ns and not any(stretch.end_ns > noticed_ns for stretch in found):
             found.append(blank._replace(begin_ns=noticed_ns, kind=DETECTION))
         return filled(found, one.last_ns, begin_ns, blank)
 
-    def _uncovered(self, blank: Stretch) -> list[Stretch]:
-        """The parts of a stretch in which its host was out of coverage."""
+    def _in_states(self, blank: Stretch, but: Collection[str]) -> list[Stretch]:
+        """The parts of a stretch in which its host was down, out of coverage or between two sessions."""
         return [
             blank._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state)
             for begin_ns, end_ns, state in self._stories.states.between(blank.place, blank.begin_ns, blank.end_ns)
-            if state == OUT_OF_COVERAGE
+            if state not in but
         ]
 
     def _after(self, one: Interruption) -> list[Stretch]:
@@ -128,7 +128,7 @@ class Interruptions:
         message = self._broadcast.get((node, end_ns))
         if message is not None:  # what confirmed it began with a broadcast
             blank = blank._replace(kind=IDLE, reason=message)
-        out = [*self._uncovered(blank), *(stretch for stretch in out if stretch.length_ns > 0)]
+        out = [*self._in_states(blank, (HANDOFF,)), *(stretch for stretch in out if stretch.length_ns > 0)]
         return filled(out, one.begin_ns, one.end_ns, blank)
 
     def _attempts(self, out: list[Stretch], queued: int, receiver: str, begin_ns: int, answer: int) -> tuple[int, int]:

@@ -62,7 +62,7 @@ OLD_SESSION: Final = "old_session"
 DETECTION: Final = "detection"
 IDLE: Final = "idle"
 OF_INTERRUPTIONS: Final = {  # besides KINDS
-    OLD_SESSION: "still with the old station, after the last delivery there",
+    OLD_SESSION: "in an earlier session, after the last delivery",
     DETECTION: "between two attachment ticks, while the host entered the new cell",
     IDLE: "in the new session, until the next message to be delivered is broadcast",
 }

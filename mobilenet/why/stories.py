@@ -11,6 +11,7 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -295,7 +296,10 @@ class Stories:
                 out.append(Stretch(begin_ns, end_ns, WINDOW, leg, holder, NONE, window))
                 break
             if row == NONE:
-                out.extend(reversed(self._world(errand, holder, begin_ns, end_ns, outcome)))
+                rest = self._world(errand, holder, begin_ns, end_ns, outcome)
+                if node != holder:  # the world made another node act, which may have been down before
+                    rest = [part for stretch in rest for part in self._in_states(stretch, node)]
+                out.extend(reversed(rest))
                 break
             step, at, reason = record.step[row], record.node[row], record.kind[row]
             if step == TIMER and at == holder:
@@ -366,15 +370,19 @@ class Stories:
             host = receiver
             if stretch.leg == UPLINK:
                 host = stretch.place if stretch.place.startswith("h") else sender
-            at_ns = stretch.begin_ns
-            for begin_ns, end_ns, state in self.states.between(host, stretch.begin_ns, stretch.end_ns):
-                if begin_ns > at_ns:
-                    out.append(stretch._replace(begin_ns=at_ns, end_ns=begin_ns))
-                out.append(stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason=""))
-                at_ns = end_ns
-            if at_ns < stretch.end_ns:
-                out.append(stretch._replace(begin_ns=at_ns))
+            out.extend(self._in_states(stretch, host))
         return out
+
+    def _in_states(self, stretch: Stretch, host: str) -> Iterator[Stretch]:
+        """The stretch, in parts: those in which the host was in a state are called by it."""
+        at_ns = stretch.begin_ns
+        for begin_ns, end_ns, state in self.states.between(host, stretch.begin_ns, stretch.end_ns):
+            if begin_ns > at_ns:
+                yield stretch._replace(begin_ns=at_ns, end_ns=begin_ns)
+            yield stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason="")
+            at_ns = end_ns
+        if at_ns < stretch.end_ns:
+            yield stretch._replace(begin_ns=at_ns)
 
 
 def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) -> Stories:

@@ -96,7 +96,7 @@ class Words:
             case kinds.HANDOFF:
                 return f"{place} is between two sessions"
             case kinds.OLD_SESSION:
-                return f"{place} is still with its old station, and delivers nothing more there"
+                return f"{place} delivers nothing more in its earlier session"
             case kinds.DETECTION:
                 return f"{place} enters the new cell; the attachment notices it at the end of this time"
             case kinds.IDLE:

@@ -342,7 +342,8 @@ class Run:
         while w.begin < end:
             handler = self.rows[number] if number >= 0 else None
             if handler is None:
-                return self.world(w, frame, end) + pieces
+                rest = self.world(w, frame, end)
+                return (rest if node == w.node else self.in_states(rest, node)) + pieces
             if handler.step == "timer":
                 begin = w.begin if handler.node == w.node else max(w.begin, handler.start_ns)
                 kind = "retry" if w.was_lost and handler.node == w.node else "timer"
@@ -399,7 +400,12 @@ class Run:
             whose = host
             if piece.leg == "uplink":
                 whose = piece.place if piece.place.startswith("h") else self.broadcasts[message].node
-            states = self.states(whose)
+            result += self.in_states([piece], whose)
+        return result
+
+    def in_states(self, pieces: list[Piece], host: str) -> list[Piece]:
+        result, states = [], self.states(host)
+        for piece in pieces:
             inner = {edge for state in states for edge in state[:2] if piece.begin < edge < piece.end}
             for begin, end in pairwise(sorted({piece.begin, piece.end, *inner})):
                 there = [name for since, until, name in states if since <= begin and end <= until]

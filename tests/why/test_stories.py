@@ -54,6 +54,9 @@ def parts(found: Stories) -> Counter[str]:
             assert stretch.begin_ns == at_ns < stretch.end_ns
             at_ns = stretch.end_ns
             sums[stretch.kind] += stretch.length_ns
+            if stretch.kind == kinds.LOST:  # and it was, at the node that the sentence names
+                at = found.record.to[stretch.row] or (one.node if stretch.leg == kinds.CELL else "")
+                assert found.record.heard(stretch.row).get(at) != "received"
         assert at_ns == max(one.time_ns, sent.time_ns)
     return sums
 

@@ -29,6 +29,7 @@ Mobilenet.messageCard = (app, m) => {
     haveHead,
     have,
     story,
+    app.stories.isPartial ? note("Only the slowest deliveries of the run have a “why?” on this page.") : null,
     isCausal ? heading("Must be delivered after") : null,
     predecessors.length
       ? before

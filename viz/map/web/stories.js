@@ -5,8 +5,17 @@ Mobilenet.stories = (app) => {
     { colours, of } = run.stories;
   const about = (m, h) => run.messages.label(m) + " at " + run.hostLabel(h);
   const recorded = (m, h) => (of[run.messages.label(m)] || {})[run.hostLabel(h)];
-  const jobOf = (m, h) => app.live && app.live.jobs.findLast((job) => job.kind === "why" && job.about === about(m, h));
-  const stories = { opened: -1 }; // the host whose story the next card of a message shows
+  // After a rewind the same message may take another time: then a story is an old one.
+  const isCurrent = (job, m, h) => {
+    const at = run.messages.deliveredAt(m).get(h);
+    if (job.state !== "done" || at === undefined) return true;
+    return Math.abs(job.result.delay_ns / 1e9 - (at - run.messages.time[m])) < 1e-6;
+  };
+  const jobOf = (m, h) =>
+    app.live &&
+    app.live.jobs.findLast((job) => job.kind === "why" && job.about === about(m, h) && isCurrent(job, m, h));
+  // `opened`: the host whose story the next card of a message shows.
+  const stories = { opened: -1, isPartial: !app.live && Object.keys(of).length > 0 };
   stories.isKnown = (m, h) => Boolean(app.live || recorded(m, h));
   stories.open = (m, h) => {
     stories.opened = h;
