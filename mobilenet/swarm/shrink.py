@@ -50,7 +50,7 @@ class Shrinking:
             self.scenario: AnyScenario = load_scenario(directory / "scenario.yaml")
         except ScenarioError:
             raise RunError(
-                f"{directory}: a schedule on the swarm's network without physics, which cannot be shrunk; expected a"
+                f"{directory}: a schedule on the swarm's network without a radio, which cannot be shrunk; expected a"
                 " run of a scenario, or a swarm run with an odd seed"
             ) from None
         if self.scenario.protocol.name == "datagrams":

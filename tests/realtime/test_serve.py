@@ -170,7 +170,7 @@ def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
     path = scenario(tmp_path, f"{code}\nwhile True: time.sleep(1)")
     with edited(path) as values:
         values["protocol"]["lines"] = NO_NUMBERS[code]
-    with pytest.raises(PluginError, match=r"h\d: its line .*, expected a whole number of at most 12 digits"):
+    with pytest.raises(PluginError, match=r"h\d: in its line .*, expected a whole number of at most 12 digits"):
         served(path, tmp_path / "run")
 
 
