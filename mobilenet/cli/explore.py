@@ -31,7 +31,7 @@ def spacetime(
     run: RunDirectory,
     around: Around = None,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="HOST", help="Host, as in h12; by default that of the event.")
+        str | None, typer.Option("--host", metavar="HOST", help="Host, as in h12; by default the host of the event.")
     ] = None,
     margin_s: Annotated[
         float | None,

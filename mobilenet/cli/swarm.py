@@ -58,7 +58,10 @@ def swarm(
         ),
     ] = None,
     station_command: Annotated[
-        str | None, typer.Option("--station-command", metavar="WORDS", help="Command of the stations, if it differs.")
+        str | None,
+        typer.Option(
+            "--station-command", metavar="WORDS", help="Command of the stations, if it differs from that of the hosts."
+        ),
     ] = None,
     promises: Annotated[
         Promises | None,

@@ -109,7 +109,7 @@ REFUSED = {
         .replace("workload.interval_s: [1, 4]", "hand: [{hosts.attachment.hysteresis_m: 1}, {seed_: 2}]")
         .replace("seed_: 2", "hosts.attachment.hysteresis_m: 3")
         .replace("workload.interval_s, baseline: 1", "hand, baseline: {hosts.attachment.hysteresis_m: 1}"),
-        (), "factors.hand: sets hosts.attachment.hysteresis_m, which does not mean the same on all radios",
+        (), "factors.hand: sets hosts.attachment.hysteresis_m, whose meaning differs between radios",
     ),
     "two masters": (STUDY, ("--master", "local[1]", "--workers", "1"), "--workers sets the number of cores"
         " on this machine"),
