@@ -54,9 +54,7 @@ class Shrinking:
                 " run of a scenario, or a swarm run with an odd seed"
             ) from None
         if self.scenario.protocol.name == "datagrams":
-            raise RunError(
-                f"{directory}: a run in real time, which can never be repeated; expected one in virtual time"
-            )
+            raise RunError(f"{directory}: a run in real time, which cannot be repeated; expected a run in virtual time")
         require_allowed(self.scenario, allow_code)
         self.events = opened.events
         self._kind = KINDS[type(self.scenario)](self)

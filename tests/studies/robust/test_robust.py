@@ -102,7 +102,7 @@ REFUSED = {
     "a radio as factor": (
         STUDY.replace("workload.interval_s: [1, 4]", "wireless.range_m: [120, 130]")
         .replace("factor: workload.interval_s, baseline: 1", "factor: wireless.range_m, baseline: 120"),
-        (), "s.yaml:4: factors.wireless.range_m: sets wireless.range_m, but the radio is what is varied here",
+        (), "s.yaml:4: factors.wireless.range_m: sets wireless.range_m, but this command varies the radio itself",
     ),
     "a hysteresis as factor": (
         STUDY.replace("set: {duration_s: 8, hosts.attachment.hysteresis_m: 2}\n", "")
