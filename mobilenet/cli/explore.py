@@ -31,7 +31,7 @@ def spacetime(
     run: RunDirectory,
     around: Around = None,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="HOST", help="Host, as in h12; by default that of the event.")
+        str | None, typer.Option("--host", metavar="HOST", help="Host, as in h12; by default the host of the event.")
     ] = None,
     margin_s: Annotated[
         float | None,
@@ -83,7 +83,7 @@ def spacetime(
             )
         if not arrows:
             say(f"{window.host} sends and receives nothing in this period; --margin-s 1 shows a longer period")
-        say(f"{window.title}: {counted(len(arrows), 'message')}. Next: open {quoted(target)}")
+        say(f"{window.title}. The diagram shows {counted(len(arrows), 'message')}. Next: open {quoted(target)}")
 
 
 def diff(

@@ -19,7 +19,7 @@ SHOWN = 5
 
 At = Annotated[
     str | None,
-    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth; overrides that of the scenario."),
+    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth; overrides the scenario's origin."),
 ]
 Epoch = Annotated[
     float,

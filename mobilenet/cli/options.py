@@ -14,7 +14,7 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override one value, as in hosts.count=20. May be repeated."),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed that replaces that of the scenario.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed that replaces the scenario's seed.")]
 AllowCode = Annotated[
     bool,
     typer.Option("--allow-code", help="Run the scenario's plug-ins and programs. They run with your full permissions."),

@@ -18,7 +18,7 @@ LONGEST = 2000  # characters of a line
 Program = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[-- COMMAND ...]", help="Program to replay; by default that of the run.", show_default=False
+        metavar="[-- COMMAND ...]", help="Program to replay; by default the program of the run.", show_default=False
     ),
 ]
 

@@ -175,7 +175,7 @@ def verify_study(directory: Path) -> str:
 
     runs = sorted(path.parent for path in (directory / "runs").glob("*/manifest.json"))
     if not runs:
-        raise StudyError(f"{directory / 'runs'}: no runs; expected those of a study, run `mobilenet study` again")
+        raise StudyError(f"{directory / 'runs'}: no runs; expected the runs of a study; run `mobilenet study` again")
     counts: Counter[str] = Counter()
     for run in runs:
         try:

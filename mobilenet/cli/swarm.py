@@ -58,7 +58,10 @@ def swarm(
         ),
     ] = None,
     station_command: Annotated[
-        str | None, typer.Option("--station-command", metavar="WORDS", help="Command of the stations, if it differs.")
+        str | None,
+        typer.Option(
+            "--station-command", metavar="WORDS", help="Command of the stations, if it differs from that of the hosts."
+        ),
     ] = None,
     promises: Annotated[
         Promises | None,
@@ -75,7 +78,7 @@ def swarm(
 ) -> None:
     """Check many small random hostile scenarios.
 
-    Mobile protocols run without physics under even seeds and on the radio under odd seeds; with another MAC or radio
+    Mobile protocols run without a radio under even seeds and on the radio under odd seeds; with another MAC or radio
     model, all of them run on the radio. Broadcasts over VCube are tested with processes that crash while sending,
     with false suspicions, and with links that reorder messages, as far as the protocol tolerates them. A plug-in
     runs on the same networks as built-in protocols of its kind.

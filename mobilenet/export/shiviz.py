@@ -93,8 +93,8 @@ def happenings(
         found.append(Happening(int(row.time_ns), EVENT, int(row.Index), row.node, " ".join(words)))
     if len(found) > MOST_EVENTS:
         raise ScenarioError(
-            f"{len(found)} events from {from_s:g} s on, more than {MOST_EVENTS}, too many for a browser to draw; select"
-            " a slice with --from-s and --to-s"
+            f"{len(found)} events from {from_s:g} s on, expected at most {MOST_EVENTS}, since a browser cannot draw"
+            " more; select a slice with --from-s and --to-s"
         )
     return sorted(found, key=lambda happening: happening[:4])
 

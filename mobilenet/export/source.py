@@ -60,9 +60,8 @@ class Source:
     def require_origin(self) -> Origin:
         if self.origin is None:
             raise NoOrigin(
-                f"{self.folder}: the position of this run on Earth is unknown; expected --origin LON,LAT,"
-                " the position of (0,"
-                " 0), or origin: {lon, lat} in its scenario"
+                f"{self.folder}: the position of this run on Earth is unknown; expected the position of"
+                " (0, 0), as --origin LON,LAT or as origin: {lon, lat} in its scenario"
             )
         return self.origin
 

@@ -105,8 +105,8 @@ class Jobs:
         shown = [other for other in scenario.interventions if other.at_s < end_s]
         if isinstance(one, Add) and (later := touched_later(shown, one, hosts)):
             raise ScenarioError(
-                f"effect: {later} was added by this intervention or later, and a later intervention acts on it, so it"
-                " cannot be left out"
+                f"effect: {later} was added by this intervention or later, and a later intervention acts on {later},"
+                " so this intervention cannot be left out"
             )
         about, asked = said(one), (one, shown, worlds)
         if any(job.state == "running" and job.asked == asked for job in self.jobs):

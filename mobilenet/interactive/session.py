@@ -373,7 +373,7 @@ class LiveSession:
     def require_virtual_time(self, command: str) -> None:
         """Raise ScenarioError for a command that a run in real time cannot carry out."""
         if self.is_real_time:
-            raise ScenarioError(f"{command}: a run in real time only goes on; the map of its record plays back")
+            raise ScenarioError(f"{command}: a run in real time can only continue; use its map to play it back")
 
     def require_sound(self) -> None:
         """ScenarioError once a program or a plug-in has failed, until time goes back."""

@@ -116,7 +116,7 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "delivery_delay_mean_s",
-        "mean delay from broadcast to delivery, the sender's own included",
+        "mean delay from broadcast to delivery, including the sender's own delivery",
         lambda m: mean(m.delays_s),
         "s",
         symbol="mean delay",

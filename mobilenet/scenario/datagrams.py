@@ -51,7 +51,7 @@ class Lines(Parameters):
     broadcast: Annotated[str, _expression("number")] = Field(
         default=r"broadcast (?P<number>[0-9]+)",
         max_length=LONGEST_PATTERN,
-        description="a line that reports a broadcast; number: the program's number for it",
+        description="a line that reports a broadcast; number: the number that the program gives to the message",
     )
     deliver: Annotated[str, _expression("sender", "number")] = Field(
         default=r"deliver (?P<sender>[0-9]+) (?P<number>[0-9]+)",
@@ -78,7 +78,7 @@ class Datagrams(Parameters):
     network: str = Field(
         default="127.77.0.0/16",
         json_schema_extra={"pattern": NETWORK},
-        description="127.1.0.0/16 to 127.254.0.0/16; host A reaches host B at A.B in it, and A's own address is A.A",
+        description="127.1.0.0/16 to 127.254.0.0/16; here, host A reaches host B at A.B, and A's own address is A.A",
     )
     flat: bool = Field(
         default=False, description="all hosts reach host B at B.B in network; programs must send from their own address"

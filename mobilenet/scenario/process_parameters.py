@@ -117,7 +117,8 @@ class DetectorParameters(Parameters):
 
     interval: Pause = Field(default=30.0, description="time from the end of a round to the start of the next one")
     timeout: Pause = Field(
-        default=4.0, description="time limit for an answer, once the tested process has started to send it"
+        default=4.0,
+        description="time limit for an answer, from the time when the tested process starts to send the answer",
     )
     mode: Literal["perfect", "unreliable"] = Field(
         default="perfect", description="unreliable: suspicions may be wrong, and are withdrawn when an answer arrives"

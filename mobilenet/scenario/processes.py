@@ -83,7 +83,7 @@ class Causal(CausalParameters):
     meanings: ClassVar[dict[str, str]] = {
         "aggregate": "forward messages together once their causal past has been received; false: immediately",
         "trees": "each source broadcasts over its own tree, or all sources over the tree of p0",
-        "mtu_bytes": "maximum size of a packet of several messages, above header_bytes; larger ones are sent singly",
+        "mtu_bytes": "maximum size of a packet of several messages, above header_bytes; a larger one is sent by itself",
         "header_bytes": "header of each packet",
     }
     name: Literal["causal"] = "causal"
@@ -161,7 +161,10 @@ class ProcessLimits(Parameters):
     """How big a run may become."""
 
     max_events: int = Field(
-        default=100_000_000, ge=1, le=10**15, description="refuse a run that is estimated to have more"
+        default=100_000_000,
+        ge=1,
+        le=10**15,
+        description="maximum estimated number of events; a run with more is refused",
     )
 
 
@@ -277,7 +280,7 @@ class ProcessScenario(ScenarioFile):
             if self.random_faults.count > free:
                 yield "random_faults.count", f"expected at most {free}, the number of processes still free to crash"
         if self.workload.sources is not None and self.workload.sources > n:
-            yield "workload.sources", f"expected at most {n}, as many as there are processes"
+            yield "workload.sources", f"expected at most {n}, the number of processes"
         if isinstance(protocol, DisjointPaths) and n & (n - 1):
             yield "processes", f"{protocol.name} runs on a full hypercube: expected 2, 4, 8, ..."
         if self.crashes and protocol.tolerates_crashes is False:
@@ -295,7 +298,7 @@ class ProcessScenario(ScenarioFile):
         runs_anywhere = isinstance(self.network, WiredNetwork) or isinstance(protocol, ProcessProgram)
         if not runs_anywhere and isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
             other = "packet" if isinstance(protocol, Causal) else "abstract"
-            yield "network.kind", f"{protocol.name} runs on the network of its paper: expected {other} or wired"
+            yield "network.kind", f"{protocol.name} runs on the network of its paper; expected {other} or wired"
         if self.loses and not isinstance(protocol, ProcessProgram):
             lossy = self.network.loss if isinstance(self.network, AbstractNetwork) else 0
             path = "network.loss" if lossy else "network.partitions"

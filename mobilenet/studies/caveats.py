@@ -23,6 +23,7 @@ SAME_MOVEMENT = (
 ADVICE = (
     "all replications follow the same recorded movement, so intervals do not hold for other movements. hosts.mobility"
     " has random_start_s, random_hosts and random_share, which draw a different part of the recording for each"
+    " replication"
 )
 
 ENDS = {PROBABLY: "; more replications or longer runs are needed to decide", UNSTABLE: ", so no other mean exists"}

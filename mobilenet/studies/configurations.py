@@ -152,13 +152,15 @@ def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
         shown = [inline(level) for level in levels]
         twice = next((level for place, level in enumerate(shown) if level in shown[:place]), None)
         if twice is not None:
-            raise study.problem(("factors", factor), f"level {twice[:60]} twice")
+            raise study.problem(("factors", factor), f"level {twice[:60]} is listed twice")
         for key in dict.fromkeys(o.partition("=")[0] for level in levels for o in _overrides(study, factor, level)):
             if key in by:
                 raise study.problem(("factors", factor), f"{key} is also set by {'.'.join(by[key])}")
             by[key] = ("factors", factor)
     if "seed" in by:
-        raise study.problem(by["seed"], "runs take their seeds from the seed of the study; change that seed")
+        raise study.problem(
+            by["seed"], "runs take their seeds from the seed of the study; change the seed of the study"
+        )
 
 
 def _override(key: str, value: Any) -> str:

@@ -128,5 +128,5 @@ def study(
     try:
         result = run_study(declared, place, master or local_master(workers), progress, allow_code=allow_code)
     except OutError as error:
-        raise StudyError(f"{error.what}; give another directory as out") from None
+        raise StudyError(f"{error.what}; choose another directory for out") from None
     return StudyFrames(result.store.path)

@@ -27,9 +27,9 @@ def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = 
     factor, metric, verdict = comparison["factor"], row["metric"], row["verdict"]
     level, base = names.in_words(factor, row["level"]), names.in_words(factor, comparison["baseline"])
     if verdict == "unstable":
-        return f"{level}: cannot be compared with {base}: unstable, so it has no mean"
+        return f"{level}: cannot be compared with {base}, because an unstable level has no mean"
     if row.get("mean") is None:
-        return f"{level}: cannot be compared with {base}: fewer than two pairs of runs"
+        return f"{level}: cannot be compared with {base}, because there are fewer than two pairs of runs"
     unit = unit_of(metric, of_processes)
     own, other = (f"{shown(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
     sure = f"{comparison['confidence'] * 100:g} % interval"

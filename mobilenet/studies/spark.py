@@ -209,7 +209,7 @@ def require_master(master: str) -> None:
             return
         except (OSError, OverflowError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    raise StudyError(f"--master {master}: no answer ({reason}); start it, or leave --master out")
+    raise StudyError(f"--master {master}: no answer ({reason}); start the master, or leave --master out")
 
 
 def java_home() -> Path:

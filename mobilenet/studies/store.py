@@ -202,7 +202,7 @@ def _require_same(path: Path, study: Study) -> None:
 def differing_study(old: Study, study: Study) -> list[str]:
     """What makes two studies different ones."""
     return [
-        f"{key} was {shown_level(before)}, is now {shown_level(after)}"
+        f"{key} was {shown_level(before)} and is now {shown_level(after)}"
         for key, before, after in differing(_core(old), _core(study))
     ]
 

@@ -50,13 +50,11 @@ class Shrinking:
             self.scenario: AnyScenario = load_scenario(directory / "scenario.yaml")
         except ScenarioError:
             raise RunError(
-                f"{directory}: a schedule on the swarm's network without physics, which cannot be shrunk; expected a"
+                f"{directory}: a schedule on the swarm's network without a radio, which cannot be shrunk; expected a"
                 " run of a scenario, or a swarm run with an odd seed"
             ) from None
         if self.scenario.protocol.name == "datagrams":
-            raise RunError(
-                f"{directory}: a run in real time, which can never be repeated; expected one in virtual time"
-            )
+            raise RunError(f"{directory}: a run in real time, which cannot be repeated; expected a run in virtual time")
         require_allowed(self.scenario, allow_code)
         self.events = opened.events
         self._kind = KINDS[type(self.scenario)](self)

@@ -51,7 +51,7 @@ class Tracks(Parameters):
         description="time in the file at which all tracks are cut off, after start_s; null: at the end of each track",
     )
     max_hosts: int | None = Field(
-        default=None, ge=1, le=100_000, description="number of usable tracks to use, the first ones; null: all"
+        default=None, ge=1, le=100_000, description="use only the first usable tracks, up to this number; null: all"
     )
     random_start_s: float = Field(
         default=0.0,

@@ -170,7 +170,7 @@ def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
     path = scenario(tmp_path, f"{code}\nwhile True: time.sleep(1)")
     with edited(path) as values:
         values["protocol"]["lines"] = NO_NUMBERS[code]
-    with pytest.raises(PluginError, match=r"h\d: its line .*, expected a whole number of at most 12 digits"):
+    with pytest.raises(PluginError, match=r"h\d: in its line .*, expected a whole number of at most 12 digits"):
         served(path, tmp_path / "run")
 
 
@@ -435,13 +435,13 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 def test_it_is_never_played_again(tmp_path: Path) -> None:
     done = talked(tmp_path, "sys.exit(0)")
     with pytest.raises(
-        RunError, match="can never be repeated; expected one that recorded its messages, with --set reco"
+        RunError, match="cannot be repeated; expected a run that recorded its messages, with --set reco"
     ):
         protocol_messages(done.path, allow_code=True)
-    with pytest.raises(RunError, match="can never be repeated; expected one of programs in virtual time"):
+    with pytest.raises(RunError, match="cannot be repeated; expected a run of programs in virtual time"):
         lines_of(done.path, allow_code=True)
     lied = served(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), tmp_path / "lied")
-    with pytest.raises(RunError, match=r"a run in real time, .* expected one in virtual time"):
+    with pytest.raises(RunError, match=r"a run in real time, .* expected a run in virtual time"):
         Shrinking(lied.path, allow_code=True)
     kept = served(scenario(tmp_path, TALK, 2, 2.0), tmp_path / "kept", **{"record.messages": "true"})
     assert set(protocol_messages(kept.path)[0].kind) >= {"Here", "Known", "Moved", "Datagram"}

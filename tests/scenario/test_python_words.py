@@ -110,7 +110,7 @@ def test_a_directory_that_exists(tmp_path: Path) -> None:
         "only run directories can be replaced"
     )
     assert refused(mobilenet.study, STUDY, out=out) == (
-        f"{out}: exists and is not a study; give another directory as out"
+        f"{out}: exists and is not a study; choose another directory for out"
     )
 
 

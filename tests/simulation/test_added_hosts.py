@@ -201,7 +201,10 @@ def test_a_record_is_held_to_where_and_when(changed: dict[str, Any] | None, said
 def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
     add = {"at_s": 5, "do": "add", "to_m": [0, 0]}
     for wrong, said in (
-        ({"at_s": 5, "do": "crash", "host": "h6"}, "interventions.1.host: there is no h6 at 5 s: it is added at 5 s"),
+        (
+            {"at_s": 5, "do": "crash", "host": "h6"},
+            "interventions.1.host: there is no h6 at 5 s; this host is added at 5 s",
+        ),
         ({"at_s": 6, "do": "crash", "host": "h7"}, "interventions.1.host: there is no h7 among 7 hosts, h0 to h6"),
     ):
         with pytest.raises(ScenarioError) as caught:

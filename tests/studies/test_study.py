@@ -197,7 +197,7 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
     other = tmp_path / "other.yaml"
     other.write_text(study_file.read_text().replace("[1, 2]", "[1, 3]"))
     with pytest.raises(
-        StudyError, match=r"belongs to another study: factors.workload.interval_s was \[1, 2\], is now \[1, 3\]"
+        StudyError, match=r"belongs to another study: factors.workload.interval_s was \[1, 2\] and is now \[1, 3\]"
     ):
         run_study(other, finished.store.path, local_master(1), nothing)
     (tmp_path / "full").mkdir()

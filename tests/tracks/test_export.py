@@ -162,10 +162,10 @@ def test_too_much_for_a_browser(run: Path, tmp_path: Path, monkeypatch: pytest.M
 
 def test_without_an_origin(tmp_path: Path) -> None:
     api.run(SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=["duration_s=5"])
-    with pytest.raises(NoOrigin, match=r"expected --origin LON,LAT"):
+    with pytest.raises(NoOrigin, match=r"expected the position of .0, 0., as --origin LON,LAT"):
         write_geojson(source(tmp_path / "run"), tmp_path / "a.geojson")
     assert one_line(mobilenet("export", "run", "--geojson", place=tmp_path), 2).startswith(
-        "run: the position of this run on Earth is unknown; expected --origin"
+        "run: the position of this run on Earth is unknown; expected the position of (0, 0), as --origin"
     )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run"] and not (tmp_path / "run" / "geojson.geojson").exists()
     done = mobilenet("export", "run", "--geojson", "--origin", "-30,45", "-o", "a.geojson", place=tmp_path)

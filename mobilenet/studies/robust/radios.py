@@ -87,7 +87,7 @@ def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) 
                 found.append(other)
     if len(found) < 2:
         raise ScenarioError(
-            f"radios: only {own}, so there is nothing to compare; expected more from {', '.join(RADIOS)}"
+            f"radios: only {own}, so there is nothing to compare; expected at least one more of {', '.join(RADIOS)}"
         )
     return found
 
@@ -130,8 +130,8 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
     values["tx_dbm"] = (loss_cdb + hundredths(least_dbm)) / 100
     if values["tx_dbm"] > MOST_DBM:
         raise ScenarioError(
-            f"radio {name}: to reach {range_m:g} m takes {values['tx_dbm']:.1f} dBm, more than {MOST_DBM:g};"
-            " leave it out of --radios, or shorten wireless.range_m"
+            f"radio {name}: a reach of {range_m:g} m needs {values['tx_dbm']:.1f} dBm, expected at most {MOST_DBM:g};"
+            " leave this radio out of --radios, or reduce wireless.range_m"
         )
     values |= _rates(WirelessParameters.model_validate(values), own, scenario.workload.payload_bytes)
     changes = _exchanged(scenario, values)

@@ -146,10 +146,10 @@ def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
         if top == "wireless" and rest not in OF_ANY_RADIO:
             kept = " and ".join(f"wireless.{name}" for name in OF_ANY_RADIO)
             raise study.problem(
-                ("factors", factor), f"sets {key}, but the radio is what is varied here; only {kept} may vary"
+                ("factors", factor), f"sets {key}, but this command varies the radio itself; only {kept} may vary"
             )
         if key in ("hosts", ATTACHMENT, *(f"{ATTACHMENT}.{name}" for name in STRANGE_HYSTERESIS.values())):
-            raise study.problem(("factors", factor), f"sets {key}, which does not mean the same on all radios")
+            raise study.problem(("factors", factor), f"sets {key}, whose meaning differs between radios")
 
 
 def rows(found: list[Claim]) -> list[dict[str, Any]]:

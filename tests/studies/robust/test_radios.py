@@ -114,7 +114,7 @@ def test_obstacles_and_what_is_the_same() -> None:
         ),
         ((), ["disk"], "radios: only disk, so there is nothing to compare"),
         ((), [], "radios: only disk"),
-        (("wireless.range_m=600",), None, "radio log_distance: to reach 600 m takes 41.4 dBm, more than 40"),
+        (("wireless.range_m=600",), None, "radio log_distance: a reach of 600 m needs 41.4 dBm, expected at most 40"),
     ],
 )
 def test_what_is_refused(changes: tuple[str, ...], chosen: list[str] | None, said: str, tmp_path: Path) -> None:

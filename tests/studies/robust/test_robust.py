@@ -102,14 +102,14 @@ REFUSED = {
     "a radio as factor": (
         STUDY.replace("workload.interval_s: [1, 4]", "wireless.range_m: [120, 130]")
         .replace("factor: workload.interval_s, baseline: 1", "factor: wireless.range_m, baseline: 120"),
-        (), "s.yaml:4: factors.wireless.range_m: sets wireless.range_m, but the radio is what is varied here",
+        (), "s.yaml:4: factors.wireless.range_m: sets wireless.range_m, but this command varies the radio itself",
     ),
     "a hysteresis as factor": (
         STUDY.replace("set: {duration_s: 8, hosts.attachment.hysteresis_m: 2}\n", "")
         .replace("workload.interval_s: [1, 4]", "hand: [{hosts.attachment.hysteresis_m: 1}, {seed_: 2}]")
         .replace("seed_: 2", "hosts.attachment.hysteresis_m: 3")
         .replace("workload.interval_s, baseline: 1", "hand, baseline: {hosts.attachment.hysteresis_m: 1}"),
-        (), "factors.hand: sets hosts.attachment.hysteresis_m, which does not mean the same on all radios",
+        (), "factors.hand: sets hosts.attachment.hysteresis_m, whose meaning differs between radios",
     ),
     "two masters": (STUDY, ("--master", "local[1]", "--workers", "1"), "--workers sets the number of cores"
         " on this machine"),
