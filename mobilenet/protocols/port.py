@@ -317,7 +317,7 @@ class ChannelClient(Protocol):
         """Handle the next message from the other end."""
 
     def on_taken(self, channel: Any) -> None:
-        """Handle an acknowledgement of further messages that were sent here."""
+        """Handle an acknowledgement of further messages that this node sent on the channel."""
 
     def on_closed(self, channel: Any, reason: str) -> None:
         """Handle the end of a channel. Messages that were not acknowledged may or may not have arrived."""

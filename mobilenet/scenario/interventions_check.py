@@ -67,7 +67,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
             yield f"{path}.do", "programs learn the number of hosts at their start, so none can be added"
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
-            yield f"{path}.to_m", f"expected numbers of metres, at most {FARTHEST_DRAG_M:g}"
+            yield f"{path}.to_m", f"expected coordinates in metres, from -{FARTHEST_DRAG_M:g} to {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):
             many = counted(len(sites), "station")
             yield f"{path}.station", f"there is no {one.station} among {many}, s0 to s{len(sites) - 1}"

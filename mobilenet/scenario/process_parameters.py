@@ -148,7 +148,7 @@ class RandomCrashes(Parameters):
 
     count: int = Field(ge=1, le=100_000, description="number of processes that crash")
     earliest: Tu = Field(default=0.0, description="earliest time of a crash")
-    latest: Tu = Field(description="latest time of a crash; at least earliest")
+    latest: Tu = Field(description="latest time of a crash; not before `earliest`")
     whole_times: bool = Field(default=True, description="crash only at whole t.u., including earliest and latest")
     spared: tuple[ProcessName, ...] = Field(default=(), max_length=1000, description="processes that never crash")
 
@@ -187,7 +187,7 @@ class Uniform(Parameters):
 
     kind: Literal["uniform"] = "uniform"
     earliest: Tu = Field(default=0.0, description="earliest time of a broadcast")
-    latest: Tu = Field(default=500.0, description="latest time of a broadcast; at least earliest")
+    latest: Tu = Field(default=500.0, description="latest time of a broadcast; not before `earliest`")
 
     @property
     def typical(self) -> float:

@@ -203,7 +203,7 @@ def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:
         return None
     row = int(rows[wrong])
     node, message = events["node"][row], events["message"][row]
-    return f"{_event(events, row)}: {node} delivers {message}, but had received no message that carries it"
+    return f"{_event(events, row)}: {node} delivers {message}, but has received no message that carries it"
 
 
 def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:

@@ -177,7 +177,7 @@ def examine_events(events: Columns, manifest: dict[str, Any]) -> str | None:
         if detail is not None and not _is_object(detail):
             return f"events: event {row} has detail {detail!r}, expected a JSON object"
         if event == "expire" and not _says_who_was_silent(detail):
-            return f"events: event {row} (expire) has detail {detail!r}, expected which host was silent_s"
+            return f"events: event {row} (expire) has detail {detail!r}, expected the silent host and `silent_s`"
     return None
 
 

@@ -104,7 +104,8 @@ def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float,
                 else f"recorded {len(found[0])} times"
             )
             return (
-                f"positions: {node} is {told}, but the scenario has it at ({place[0]:g}, {place[1]:g}) m once, at 0 s"
+                f"positions: {node} is {told}; expected one position, ({place[0]:g}, {place[1]:g}) m at 0 s, as in the"
+                " scenario"
             )
     return None
 

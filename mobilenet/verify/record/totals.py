@@ -137,6 +137,6 @@ def _deliveries_problem(events: Columns, series: dict[str, list[tuple[int, float
         if received < delivered:
             return (
                 f"samples: {received:g} pairs_received by {time / SECOND:g} s, but by then {delivered} messages of"
-                " other hosts were delivered"
+                " other hosts had been delivered"
             )
     return None
