@@ -202,9 +202,8 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
         return
     node = common[0][0]
     if other := len(named_alike) - len(common):
-        say(
-            f"{counted(other, 'delivery')} left out: their messages have the same names, but were broadcast at different times"
-        )
+        why = "their messages have the same names, but were broadcast at different times"
+        say(f"{counted(other, 'delivery')} left out: {why}")
     say(
         f"{counted(len(common), 'delivery')} in both runs: mean delay {_mean(first, node)} in {quoted(runs[0])},"
         f" {_mean(second, node)} in {quoted(runs[1])}"

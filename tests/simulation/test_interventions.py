@@ -168,7 +168,7 @@ WRONG = [
     ({"at_s": 20, "do": "crash", "host": "h1"}, "interventions.0.at_s: got 20 s, expected less than duration_s (20 s)"),
     ({"at_s": 1, "do": "crash", "host": "h9"}, "interventions: there is no h9 among 6 hosts, h0 to h5"),
     ({"at_s": 1, "do": "fly", "host": "h1"}, "unknown do fly"),
-    ({"at_s": 1, "do": "add", "to_m": [2e6, 0]}, "interventions.0.to_m: expected coordinates in metres, from -1e+06 to 1e+06"),
+    ({"at_s": 1, "do": "add", "to_m": [2e6, 0]}, "interventions.0.to_m: expected coordinates in metres, from -1e+06"),
     ({"at_s": 1, "do": "drag", "host": "h1", "to_m": [1e9, 0]}, "expected coordinates in metres, from -1e+06 to 1e+06"),
     ({"at_s": 1, "do": "crash", "host": "h1", "to_m": [0, 0]}, "to_m: unknown key"),
     (

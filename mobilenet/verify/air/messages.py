@@ -177,7 +177,8 @@ def _size_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
             sizes = hops.size_bytes[rows]
             if (at := first((sizes < fit[:, 0]) | (sizes > fit[:, 1]))) is not None:
                 said = texts[which[at]] if len(texts[which[at]]) <= LONGEST else "a list of that length"
-                yield f"{hops.words(int(rows[at]))}: {sizes[at]} bytes, which is not a possible size for {name} with {said}"
+                what = f"{sizes[at]} bytes, which is not a possible size for {name} with {said}"
+                yield f"{hops.words(int(rows[at]))}: {what}"
 
 
 def _told_bytes(kind: Kind, text: str) -> tuple[int, int]:
