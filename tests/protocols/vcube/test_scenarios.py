@@ -132,7 +132,7 @@ def test_a_detector_without_rest_is_estimated() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("protocol.mtu_bytes=20", "protocol.mtu_bytes: should be more than header_bytes (20), got 20"),
+        ("protocol.mtu_bytes=20", r"protocol.mtu_bytes: should be more than header_bytes \(20\), got 20"),
         ("detector={}", "detector: has no effect on the packet network"),
     ],
 )
