@@ -190,7 +190,7 @@ def test_no_message_of_the_live_page_imports_them(place: Path) -> None:
         ask("speed", speed="max")
         ask("step", what="delivery")
         delivered = talk.until_state(lambda one: "stepped" in one)["stepped"]["event"]["message"]
-        ask("message", message=delivered)
+        there = ask("message", message=delivered)["host"][0]
         ask("play", until_s=4)
         talk.until_state(lambda one: one["time_ns"] >= 4 * 10**9)
         ask("hold", on=True)
@@ -204,13 +204,14 @@ def test_no_message_of_the_live_page_imports_them(place: Path) -> None:
             {"do": "radio_off", "station": "s0"}, {"do": "radio_on", "station": "s0"},
         ):  # fmt: skip
             ask("do", what=what)
+        ask("why", message=delivered, host=f"h{there}")
         ask("rewind", to_s=3)
         ask("switch", branch=0)
         ask("since", generation=ask("since", generation=0, row=0)["generation"], row=0)
         ask("effect", intervention=0, worlds=2)
         ask("save", name="kept")
-        jobs = talk.until_state(lambda one: len(one.get("jobs", ())) == 2 and not running(one["jobs"]))["jobs"]
-    assert [(job["kind"], job["state"]) for job in jobs] == [("effect", "done"), ("save", "done")], jobs
+        jobs = talk.until_state(lambda one: len(one.get("jobs", ())) == 3 and not running(one["jobs"]))["jobs"]
+    assert [(job["kind"], job["state"]) for job in jobs] == [("why", "done"), ("effect", "done"), ("save", "done")], jobs
     assert set(sent) == set(KINDS)
 
 

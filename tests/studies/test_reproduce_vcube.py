@@ -95,7 +95,7 @@ def test_a_reproduction_ends_with_how_much_agrees(paper: str, tmp_path: Path) ->
     out = tmp_path / "out"
     done = invoke("reproduce", paper, "--processes", "16", "--workers", "1", "--out", out)
     assert done.exit_code == 0, done.output
-    said = re.search(r"(\d+) published values: (.*); all (\d+) rows in ", done.output)
+    said = re.search(r"(\d+) published values: (.*); \S+ contains all (\d+) rows", done.output)
     assert said is not None
     table = pd.read_csv(out / f"{paper}.csv", keep_default_na=False, dtype=str)
     answers = [row for row in table["verdict"] if row]
