@@ -34,8 +34,7 @@ def draw(
 
 
 def _bars_of(run: Path, stories: Stories, runs: int) -> list[Bar]:
-    begin_s, end_s = kind_of(manifest := read_manifest(run)).window(manifest)
-    bars = bars_of_run(stories, round(begin_s * 1e9), round(end_s * 1e9))
+    bars = bars_of_run(stories, *kind_of(manifest := read_manifest(run)).window_ns(manifest))
     name = f"{run.resolve().name}, " if runs > 1 else ""
     return [bar._replace(label=name + bar.label) for bar in bars]
 

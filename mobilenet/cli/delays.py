@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +59,7 @@ def window_ns(run: Path) -> tuple[int, int]:
     from mobilenet.rundir.reader import read_manifest
 
     manifest = read_manifest(run)
-    begin_s, end_s = kind_of(manifest).window(manifest)
-    return round(begin_s * 1e9), round(end_s * 1e9)
+    return kind_of(manifest).window_ns(manifest)
 
 
 def _document(found: Shares) -> dict[str, Any]:
@@ -68,8 +67,13 @@ def _document(found: Shares) -> dict[str, Any]:
         "deliveries": found.deliveries,
         "delay_ns": found.delay_ns,
         "held_ns": found.held_ns,
-        "parts": [{"kind": kind, "leg": leg, "ns": length} for (kind, leg), length in found.by_part.items()],
+        "parts": listed_parts(found.by_part),
     }
+
+
+def listed_parts(parts: Mapping[Part, int]) -> list[dict[str, Any]]:
+    """What `--json` prints of parts."""
+    return [{"kind": kind, "leg": leg, "ns": length} for (kind, leg), length in parts.items()]
 
 
 def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
@@ -110,7 +114,10 @@ def _print_groups(
     )
     shown = f" ({MOST_NODES} of {len(found)})" if len(found) > MOST_NODES else ""
     say(f"\nBy {title}, the slowest first{shown}:")
-    rows = [(name, _mean(own, deliveries[0].node), _largest(own)) for name, own in found[:MOST_NODES]]
+    rows = [
+        (name, _mean(own, deliveries[0].node), largest_part(own.by_part, own.delay_ns))
+        for name, own in found[:MOST_NODES]
+    ]
     print_table((title, "mean delay", "mostly"), rows, right=[1])
 
 
@@ -129,16 +136,17 @@ def mostly(stories: Stories, one: Delivery) -> str:
     parts = shares(stories, [one])
     held = [s.held_by for s in stories.of(one.message, one.node) if s.held_by]
     behind = f", behind {held[-1]}" if 2 * parts.held_ns > parts.delay_ns else ""
-    return _largest(parts) + behind
+    return largest_part(parts.by_part, parts.delay_ns) + behind
 
 
-def _largest(found: Shares) -> str:
+def largest_part(parts: Mapping[Part, int], total_ns: int) -> str:
+    """Describe the first part, which is the largest, with its share of the time."""
     from mobilenet.why.kinds import LEGS
 
-    if not found.delay_ns:
+    if not total_ns:
         return "no delay"
-    part = next(iter(found.by_part))
-    return f"{percent(found.share(part))} {kind_name(part[0])}, {LEGS[part[1]]}"
+    (kind, leg), length = next(iter(parts.items()))
+    return f"{percent(length / total_ns)} {kind_name(kind)}, {LEGS[leg]}"
 
 
 # --- one story

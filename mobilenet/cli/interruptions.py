@@ -10,6 +10,8 @@ from mobilenet.cli.console import Exit, fail, print_table, say
 from mobilenet.cli.delays import (
     in_s,
     kind_name,
+    largest_part,
+    listed_parts,
     milli,
     percent,
     print_as_json,
@@ -69,8 +71,7 @@ def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: boo
     total_ns = sum(one.length_ns for one in found)
     parts = parts_of(stretch for one in found for stretch in walk.of(one))
     if as_json:
-        listed = [{"kind": kind, "leg": leg, "ns": length} for (kind, leg), length in parts.items()]
-        print_as_json({"handoffs": len(found), "interruption_ns": total_ns, "parts": listed})
+        print_as_json({"handoffs": len(found), "interruption_ns": total_ns, "parts": listed_parts(parts)})
         return
     if not found:
         say(
@@ -83,7 +84,9 @@ def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: boo
     _print_parts(parts, total_ns, len(found), node)
     longest = sorted(found, key=lambda one: -one.length_ns)[:MOST_NAMED]
     say("\nThe longest interruptions:")
-    rows = [(_name(one), in_s(one.length_ns, node), _mostly(parts_of(walk.of(one)), one.length_ns)) for one in longest]
+    rows = [
+        (_name(one), in_s(one.length_ns, node), largest_part(parts_of(walk.of(one)), one.length_ns)) for one in longest
+    ]
     print_table(("handoff", "interruption", "mostly"), rows, right=[1])
     say(f"Next: mobilenet why {quoted(run)} --handoff {_name(longest[0])}{allowed}")
 
@@ -97,13 +100,6 @@ def _print_parts(parts: Mapping[Part, int], total_ns: int, count: int, node: str
         for (kind, leg), length in parts.items()
     ]
     print_table(("mean (ms)", "share", "where", "what"), rows, right=[0, 1])
-
-
-def _mostly(parts: Mapping[Part, int], total_ns: int) -> str:
-    from mobilenet.why.kinds import LEGS
-
-    (kind, leg), length = next(iter(parts.items()))
-    return f"{percent(length / total_ns)} {kind_name(kind)}, {LEGS[leg]}"
 
 
 def _one(run: Path, stories: Stories, walk: Interruptions, one: Interruption, as_json: bool, allowed: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from mobilenet.clock import SECOND
 from mobilenet.quoting import counted
 from mobilenet.rundir.reader import RunError
 
@@ -26,6 +27,11 @@ class RunKind:
     def window(self, manifest: Mapping[str, Any]) -> tuple[float, float]:
         """The measured time, from when to when."""
         return float(manifest["warmup_s"]), float(manifest["duration_s"])
+
+    def window_ns(self, manifest: Mapping[str, Any]) -> tuple[int, int]:
+        """The measured time in nanoseconds, or in billionths of a time unit."""
+        begin_s, end_s = self.window(manifest)
+        return round(begin_s * SECOND), round(end_s * SECOND)
 
     def participants(self, manifest: Mapping[str, Any]) -> str:
         """How many there are of whom, in words."""

@@ -121,7 +121,7 @@ def require_metric(study: Study, metric: str) -> None:
     scenario = study.scenario_with()
     if metric in DELAY_SHARES:
         if not study.base().record.causes:
-            raise StudyError(f"{metric}: needs the causes of each run; expected `set: {{record: {{causes: true}}}}`")
+            raise StudyError(f"{metric}: needs the causes of each run; expected `set: {{record.causes: true}}`")
         return
     if isinstance(scenario, ProcessScenario):
         return

@@ -23,6 +23,7 @@ from mobilenet.clock import SECOND
 from mobilenet.metrics.deliveries import delays_in
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import counted
+from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.reader import RunError, read_frame
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.why.stories import recorded_stories
@@ -309,7 +310,7 @@ def pending(axes: Any, record: Record) -> str:
 def delay_parts(axes: Any, record: Record) -> str:
     """What the delay consists of; docs/models/causes.md has the kinds."""
     assert record.stories is not None
-    bars = bars_of_run(record.stories, round(record.warmup_s * SECOND), round(record.end_s * SECOND))
+    bars = bars_of_run(record.stories, *kind_of(record.manifest).window_ns(record.manifest))
     if not bars:
         return in_words(axes, "No message of the measured time was delivered.")
     draw_bars(axes, bars)

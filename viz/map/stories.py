@@ -1,6 +1,6 @@
 """Where messages spent their time: the stories of the slowest deliveries, if the run recorded its causes.
 
-Model     MOST stretches in one page, those of the slowest deliveries; the page states which deliveries have none
+Model     MOST stretches in one page, those of the slowest deliveries; the page states that the others have none
 Units     milliseconds since the broadcast
 Shapes    `of`: message -> host -> stretches, each [begin, length, kind, sentence, whether another message held it back]
 Errors    RunError for tables that cannot be read
