@@ -1,4 +1,4 @@
-"""The picture of `mobilenet why`: the deliveries of one message, or what the delays of one or two runs consist of.
+"""The pictures of `mobilenet why`: deliveries of one message, interruptions, or the delays of one or two runs.
 
 Errors    RecordError: the suffix is not that of a picture, or a place where nothing can be written
 Source    ours: docs/models/causes.md
@@ -11,9 +11,10 @@ from pathlib import Path
 
 from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.reader import read_manifest
+from mobilenet.why.handoffs import Interruption, Interruptions
 from mobilenet.why.stories import Stories
 
-from .figures.stretches import MOST_ROWS, Bar, bars_of_run, draw_bars, draw_waterfall
+from .figures.stretches import MOST_ROWS, Bar, bars_of_run, draw_bars, draw_deliveries, draw_interruptions
 from .files import whole_file
 from .style import caption, entitle, in_words, page, save
 
@@ -31,6 +32,19 @@ def draw(
             )
         else:
             _waterfall(runs[0], stories[0], partial, message, at)
+
+
+def draw_handoffs(run: Path, walk: Interruptions, found: Sequence[Interruption], target: Path) -> None:
+    """The same of interruptions by handoffs: a row for each, the longest first."""
+    with whole_file(target) as partial, page(8, 1.4 + 0.24 * min(len(found), MOST_ROWS)) as (figure, axes):
+        if found:
+            note = draw_interruptions(axes, found, walk)
+        else:
+            note = "No handoff of the measured time lies between two deliveries at its host."
+            in_words(axes, note)
+        entitle(figure, "Parts of the interruptions by handoffs")
+        caption(figure, f"{run.resolve().name}. {note}" if found else run.resolve().name)
+        save(figure, partial)
 
 
 def _bars_of(run: Path, stories: Stories, runs: int) -> list[Bar]:
@@ -53,7 +67,7 @@ def _bars(bars: Sequence[Bar], target: Path) -> None:
 def _waterfall(run: Path, stories: Stories, target: Path, message: str, at: str | None) -> None:
     rows = sum(one.message == message and at in (None, one.node) for one in stories.record.deliveries)
     with page(8, 1.4 + 0.24 * min(rows, MOST_ROWS)) as (figure, axes):
-        note = draw_waterfall(axes, stories, message, at)
+        note = draw_deliveries(axes, stories, message, at)
         entitle(figure, f"Where {message} spent its time")
         caption(figure, f"{run.resolve().name}. {note}")
         save(figure, target)

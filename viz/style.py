@@ -34,6 +34,7 @@ KIND_COLOURS = {  # parts of delays: radio blue, losses red, waits orange, TCP v
     kinds.TIMER_WAIT: "#F3DB6B",
     kinds.ORDER: "#CC79A7",
     kinds.WINDOW: "#4B2A7B",
+    kinds.RETRANSMISSION: "#9B1B6E",
     kinds.HANDSHAKE: "#8E6FC0",
     kinds.HEAD_OF_LINE: "#C3B1E1",
     kinds.WIRE_QUEUE: "#00543F",
@@ -43,7 +44,11 @@ KIND_COLOURS = {  # parts of delays: radio blue, losses red, waits orange, TCP v
     kinds.OUT_OF_COVERAGE: "#7A4A21",
     kinds.HANDOFF: "#B07A45",
     kinds.ELSEWHERE: "#DCC3A1",
+    kinds.PROGRAM: "#7F8C3B",
     kinds.UNEXPLAINED: "#BBBBBB",
+    kinds.OLD_SESSION: "#D9D9D9",
+    kinds.DETECTION: "#E377C2",
+    kinds.IDLE: "#F0F0F0",
 }
 QUIET = "#666666"
 DOTS_PER_INCH = 300

@@ -265,6 +265,11 @@ def _by_message(
 # --- numbers
 
 
+def say_drawn(out: Path, as_json: bool) -> None:
+    if not as_json:
+        say(f"The parts are drawn in {quoted(out)}")
+
+
 def print_as_json(value: dict[str, Any]) -> None:
     say(json.dumps(value, indent=1), always=True)
 

@@ -16,6 +16,7 @@ from mobilenet.cli.delays import (
     percent,
     print_as_json,
     print_stretches,
+    say_drawn,
     stretch_rows,
     window_ns,
 )
@@ -29,21 +30,34 @@ if TYPE_CHECKING:
 MOST_NAMED = 10
 
 
-def interruptions(run: Path, stories: Stories, name: str | None, as_json: bool, allowed: str) -> None:
-    """Print what interrupts deliveries at handoffs; `name`: of one, HOST:SESSION."""
+def interruptions(run: Path, stories: Stories, name: str | None, out: Path | None, as_json: bool, allowed: str) -> None:
+    """Print, and draw into `out`, what interrupts deliveries at handoffs; `name`: of one, HOST:SESSION."""
     from mobilenet.scenario import load_scenario
     from mobilenet.why.handoffs import Interruptions
 
+    if stories.record.of_datagrams:
+        what = "the record does not show which datagrams carried what its programs deliver"
+        fail(f"{quoted(run)}: {what}; expected a run in virtual time", Exit.BAD_INPUT)
     found = interrupting(run)
     walk = Interruptions(stories, load_scenario(run / "scenario.yaml"))
     if name is None:
+        _draw(run, walk, found, out, as_json)
         _all(run, walk, found, as_json, allowed)
         return
-    one = next((one for one in found if _name(one) == name), None)
+    one = next((one for one in found if one.name == name), None)
     if one is None:
-        known = f"; expected a handoff of this run, as in {_name(found[0])}" if found else ""
+        known = f"; expected a handoff of this run, as in {found[0].name}" if found else ""
         fail(f"--handoff: {cut(name, 40)} is not a confirmed handoff between two deliveries{known}", Exit.BAD_INPUT)
+    _draw(run, walk, [one], out, as_json)
     _one(run, stories, walk, one, as_json, allowed)
+
+
+def _draw(run: Path, walk: Interruptions, found: list[Interruption], out: Path | None, as_json: bool) -> None:
+    if out is not None:
+        from mobilenet.viz.delays import draw_handoffs
+
+        draw_handoffs(run, walk, found, out)
+        say_drawn(out, as_json)
 
 
 def interrupting(run: Path) -> list[Interruption]:
@@ -59,10 +73,6 @@ def interrupting(run: Path) -> list[Interruption]:
         if row.between_ns is not None and row.handoff.cause == "cell"
         for last, first in [row.between_ns]
     ]
-
-
-def _name(one: Interruption) -> str:
-    return f"{one.host}:{one.session}"
 
 
 def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: bool, allowed: str) -> None:
@@ -85,10 +95,10 @@ def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: boo
     longest = sorted(found, key=lambda one: -one.length_ns)[:MOST_NAMED]
     say("\nThe longest interruptions:")
     rows = [
-        (_name(one), in_s(one.length_ns, node), largest_part(parts_of(walk.of(one)), one.length_ns)) for one in longest
+        (one.name, in_s(one.length_ns, node), largest_part(parts_of(walk.of(one)), one.length_ns)) for one in longest
     ]
     print_table(("handoff", "interruption", "mostly"), rows, right=[1])
-    say(f"Next: mobilenet why {quoted(run)} --handoff {_name(longest[0])}{allowed}")
+    say(f"Next: mobilenet why {quoted(run)} --handoff {longest[0].name}{allowed}")
 
 
 def _print_parts(parts: Mapping[Part, int], total_ns: int, count: int, node: str) -> None:
@@ -105,7 +115,7 @@ def _print_parts(parts: Mapping[Part, int], total_ns: int, count: int, node: str
 def _one(run: Path, stories: Stories, walk: Interruptions, one: Interruption, as_json: bool, allowed: str) -> None:
     rows = stretch_rows(stories, walk.of(one), one.host)
     if as_json:
-        print_as_json({"handoff": _name(one), "interruption_ns": one.length_ns, "stretches": rows})
+        print_as_json({"handoff": one.name, "interruption_ns": one.length_ns, "stretches": rows})
         return
     say(
         f"{one.host} delivered nothing for {in_s(one.length_ns, one.host, '.9g')}, from"

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
-from mobilenet.cli.delays import in_s, mostly, print_as_json, print_stretches, stretch_rows, two_runs, whole_run
+from mobilenet.cli.delays import (
+    in_s,
+    mostly,
+    print_as_json,
+    print_stretches,
+    say_drawn,
+    stretch_rows,
+    two_runs,
+    whole_run,
+)
 from mobilenet.cli.interruptions import interruptions
 from mobilenet.cli.options import AllowCode, AsJson, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
@@ -37,7 +46,7 @@ OneHandoff = Annotated[
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="Also draw the parts of the delay: SVG, PNG or PDF."),
+    typer.Option("--out", "-o", metavar="FILE", help="Also draw the parts: SVG, PNG or PDF."),
 ]
 
 
@@ -65,8 +74,11 @@ def why(
             fail("--at: expected --message as well, as in --message h3:17 --at h12", Exit.BAD_INPUT)
         if other is not None and message is not None:
             fail("--message: expected only one run, because the option explains a delivery of that run", Exit.BAD_INPUT)
-        if (handoffs or handoff is not None) and (other is not None or message is not None or out is not None):
-            fail("--handoffs, --handoff: expected one run, without --message and --out", Exit.BAD_INPUT)
+        of_handoffs = handoffs or handoff is not None
+        if of_handoffs and (other is not None or message is not None):
+            fail("--handoffs, --handoff: expected one run, without --message", Exit.BAD_INPUT)
+        if other is not None and run.resolve() == other.resolve():
+            fail("RUN2: the same run as RUN; expected another run of the same world", Exit.BAD_INPUT)
         runs = [run] if other is None else [run, other]
         found = []
         for directory in runs:
@@ -75,14 +87,13 @@ def why(
         allowed = " --allow-code" if allow_code else ""  # a replay needs it, so the next command does
         if message is not None:
             _require_delivery(found[0], message, at)
-        if out is not None:
+        if out is not None and not of_handoffs:
             from mobilenet.viz.delays import draw
 
             draw(runs, found, out, message, at)
-            if not as_json:
-                say(f"The parts of the delay are drawn in {quoted(out)}")
-        if handoffs or handoff is not None:
-            interruptions(run, found[0], handoff, as_json, allowed)
+            say_drawn(out, as_json)
+        if of_handoffs:
+            interruptions(run, found[0], handoff, out, as_json, allowed)
         elif message is not None:
             _one_message(run, found[0], message, at, as_json, allowed)
         elif other is None:
@@ -96,7 +107,7 @@ def _require_delivery(stories: Stories, message: str, at: str | None) -> None:
     if message not in stories.record.broadcasts:
         example = next(iter(stories.record.broadcasts), None)
         known = f"; expected a message of this run, as in {example}" if example else ""
-        fail(f"--message: {cut(message, 40)} was not broadcast in this run{known}", Exit.BAD_INPUT)
+        fail(f"--message: {cut(message, 40) or 'an empty name'} was not broadcast in this run{known}", Exit.BAD_INPUT)
     nodes = [one.node for one in stories.record.deliveries if one.message == message]
     if at is not None and at not in nodes:
         where = ", ".join(nodes[:MOST_NODES]) or "no node"

@@ -22,7 +22,7 @@ from mobilenet.rundir.table import Table
 from mobilenet.rundir.writer import write_table
 from mobilenet.scenario import ProcessScenario, load_scenario
 from mobilenet.simulation.plugin_code import PluginError, require_allowed
-from mobilenet.why.stories import Stories, stories
+from mobilenet.why.stories import Stories, recorded_stories, stories
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,20 +50,15 @@ def write_frames(directory: Path, folder: Path, progress: Progress | None = None
     write_table(folder / "frames.parquet", recording.frames.lists)
 
 
-def causes_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Table:
-    """The table of causes.parquet, replayed if the run has not recorded it."""
+def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
+    """The stories of all deliveries of a run, which is replayed if it has not recorded its causes."""
+    read_manifest(directory)
     if (directory / "causes.parquet").exists():
-        return read_coded(directory, "causes")
+        return recorded_stories(directory)
     recording = _again(directory, "causes", progress, allow_code)
     assert recording.causes is not None
-    return Table(recording.causes.lists)
-
-
-def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
-    """The stories of all deliveries of a run."""
-    read_manifest(directory)
-    causes = causes_of(directory, progress, allow_code)
-    return stories(causes, read_coded(directory, "events"), load_scenario(directory / "scenario.yaml"))
+    scenario = load_scenario(directory / "scenario.yaml")
+    return stories(Table(recording.causes.lists), read_coded(directory, "events"), scenario)
 
 
 def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:

@@ -162,6 +162,14 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
             raise RunError(f"{directory / name}: {what}; manifest.json holds the SHA-256 of each file")
 
 
+def require_unchanged(directory: Path, name: str) -> None:
+    """Refuse a small file that is not as the run wrote it."""
+    files = read_json(directory, "manifest.json").get("files")
+    written = files.get(name) if isinstance(files, dict) else None
+    if written is not None and sha256((directory / name).read_bytes()).hexdigest() != written:
+        raise RunError(f"{directory / name}: changed since the run wrote it; expected the file of this run")
+
+
 def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
     """Refuse a directory with a table that is plainly not what the run wrote: small ones by their digests, large
     ones only by their two ends, which takes no time.

@@ -22,10 +22,9 @@ from mobilenet.why.kinds import (
     IDLE,
     OLD_SESSION,
     QUEUE,
-    RETRY,
-    TIMER_WAIT,
     UNEXPLAINED,
     Part,
+    timer_kind,
 )
 from mobilenet.why.record import ARRIVED, NONE, QUEUED, RECEIVED, TIMER
 from mobilenet.why.stories import Stories
@@ -43,6 +42,10 @@ class Interruption(NamedTuple):
     begin_ns: int
     end_ns: int
     first_ns: int  # the delivery after it
+
+    @property
+    def name(self) -> str:
+        return f"{self.host}:{self.session}"
 
     @property
     def length_ns(self) -> int:
@@ -110,15 +113,15 @@ class Interruptions:
             queued = record.cause[row]
             if record.step[row] == TIMER:
                 since_ns = max(one.begin_ns, record.start_ns[row])
-                out.append(Stretch(since_ns, end_ns, TIMER_WAIT, HOST, record.node[row], row, record.kind[row]))
+                out.append(Stretch(since_ns, end_ns, timer_kind(record.kind[row]), HOST, record.node[row], row))
                 end_ns, row, node = since_ns, queued, record.node[row]
             elif queued == NONE:
                 break
             elif record.step[row] != ARRIVED and record.node[queued] == node:  # its own frame has left
-                out.append(Stretch(record.time_ns[queued], end_ns, QUEUE, self._stories.leg(queued), node, row))
+                out.append(Stretch(record.time_ns[queued], end_ns, QUEUE, self._stories.hops.leg(queued), node, row))
                 end_ns, row = record.time_ns[queued], record.cause[queued]
             else:
-                self._stories.departure(row, out, self._stories.leg(row), node)
+                self._stories.hops.departure(row, out, self._stories.hops.leg(row), node)
                 end_ns, row = self._attempts(out, queued, node, one.begin_ns, answers.get(node, NONE))
                 node = record.node[queued]
                 if record.step[queued] == QUEUED:
@@ -135,7 +138,7 @@ class Interruptions:
         """The frames of this kind that a timer repeated, backwards; returns when the first of them was queued, and the
         handler that queued it. `answer`: the receiver's frame that ended the repetitions.
         """
-        record, leg = self._record, self._stories.leg(queued)
+        record, leg = self._record, self._stories.hops.leg(queued)
         end_ns, handler, sender = record.time_ns[queued], record.cause[queued], record.node[queued]
         for before in reversed(self._like(queued)):
             if handler == NONE or record.step[handler] != TIMER or record.time_ns[before] < begin_ns:
@@ -147,10 +150,10 @@ class Interruptions:
             outcome = record.outcome(before, record.to[before] or receiver)
             if outcome == RECEIVED:  # it, or the answer to it, was lost
                 outcome = self._last_outcome(answer, sender, record.time_ns[before], end_ns)
-            kind = TIMER_WAIT if outcome == RECEIVED else RETRY
+            kind = timer_kind(record.kind[handler], outcome != RECEIVED)
             out.append(Stretch(left_ns, end_ns, kind, leg, sender, handler, outcome))
             if sent:
-                self._stories.departure(sent[-1], out, leg, receiver)
+                self._stories.hops.departure(sent[-1], out, leg, receiver)
             end_ns, handler = record.time_ns[before], record.cause[before]
         return end_ns, handler
 

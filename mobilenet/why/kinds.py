@@ -16,6 +16,7 @@ RETRY: Final = "retry"
 TIMER_WAIT: Final = "timer"
 ORDER: Final = "order"
 WINDOW: Final = "window"
+RETRANSMISSION: Final = "retransmission"
 HANDSHAKE: Final = "handshake"
 HEAD_OF_LINE: Final = "head_of_line"
 WIRE_QUEUE: Final = "wire_queue"
@@ -25,8 +26,10 @@ DOWN: Final = "down"
 OUT_OF_COVERAGE: Final = "out_of_coverage"
 HANDOFF: Final = "handoff"
 ELSEWHERE: Final = "elsewhere"
+PROGRAM: Final = "program"
 UNEXPLAINED: Final = "not_explained"
 
+TCP_TIMER: Final = "TCP retransmission"  # the name of its timer
 Part = tuple[str, str]  # kind, leg
 UPLINK, BACKBONE, CELL, HOST = "uplink", "backbone", "cell", "host"
 
@@ -40,6 +43,7 @@ KINDS: Final = {
     TIMER_WAIT: "waiting for a timer of the protocol, without a loss",
     ORDER: "waiting for another message, whose own delay is not on record",
     WINDOW: "waiting for a window or rule of TCP",
+    RETRANSMISSION: "waiting for TCP's retransmission timeout",
     HANDSHAKE: "waiting until a TCP connection is open",
     HEAD_OF_LINE: "at the receiver, waiting for earlier bytes of the TCP connection",
     WIRE_QUEUE: "waiting until a wire is free",
@@ -49,6 +53,7 @@ KINDS: Final = {
     OUT_OF_COVERAGE: "the host is out of coverage",
     HANDOFF: "the host is between two sessions",
     ELSEWHERE: "the host is still with another station",
+    PROGRAM: "inside a program or plug-in, until something in the world made it act",
     UNEXPLAINED: "not explained by the record",
 }
 LEGS: Final = {
@@ -66,3 +71,8 @@ OF_INTERRUPTIONS: Final = {  # besides KINDS
     DETECTION: "between two attachment ticks, while the host entered the new cell",
     IDLE: "in the new session, until the next message to be delivered is broadcast",
 }
+
+
+def timer_kind(name: str, is_after_loss: bool = False) -> str:
+    """The kind of a wait that this timer ended."""
+    return RETRANSMISSION if name == TCP_TIMER else RETRY if is_after_loss else TIMER_WAIT

@@ -22,7 +22,7 @@ RECEIVED, OUT_OF_RANGE = "received", "out_of_range"
 
 
 class Delivery(NamedTuple):
-    """One `deliver` event: its row in `events`, the handler that it belongs to, and where the host was."""
+    """One `deliver` or `datagram_received` event: its row in `events`, its handler, and where the host was."""
 
     event: int
     time_ns: int
@@ -39,9 +39,12 @@ class Broadcast(NamedTuple):
 
 
 class Record:
-    """The rows of one run."""
+    """The rows of one run. `of_datagrams`: its messages are the datagrams that its programs sent, because the record
+    shows which frames carried a datagram, and not which datagrams carried what a program reported.
+    """
 
-    def __init__(self, causes: Mapping[str, list[Any]], events: Table) -> None:
+    def __init__(self, causes: Mapping[str, list[Any]], events: Table, of_datagrams: bool = False) -> None:
+        self.of_datagrams = of_datagrams
         self.time_ns: list[int] = causes["time_ns"]
         self.node: list[str] = causes["node"]
         self.step: list[str] = causes["step"]
@@ -66,7 +69,7 @@ class Record:
         self.broadcasts: dict[str, Broadcast] = {}
         self.deliveries: list[Delivery] = []
         self.known_at: dict[tuple[str, str], int] = {}  # (node, message) -> event in which it was delivered or sent
-        self._read_events()
+        self._read_events(*(("datagram", "datagram_received") if of_datagrams else ("broadcast", "deliver")))
         self._read_messages(causes["messages"])
         self._index()
 
@@ -107,17 +110,17 @@ class Record:
             known = earlier != NONE and earlier in left_ns
             self.left_before_ns[row] = left_ns[earlier] if known else self.left_before_ns.get(earlier, NONE)
 
-    def _read_events(self) -> None:
+    def _read_events(self, begins: str, ends: str) -> None:
         columns = self.events
         rows = zip(
             columns["time_ns"], columns["node"], columns["event"], columns["message"], columns["station"], strict=True
         )
         for number, (time_ns, node, event, message, station) in enumerate(rows):
-            if event == "deliver":
+            if event == ends:
                 handler = self.handler_of(number, time_ns)
                 self.deliveries.append(Delivery(number, time_ns, node, message, station, handler))
                 self.known_at.setdefault((node, message), number)
-            elif event == "broadcast":
+            elif event == begins:
                 self.broadcasts[message] = Broadcast(number, time_ns, node)
                 self.known_at.setdefault((node, message), number)
 

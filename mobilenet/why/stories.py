@@ -15,37 +15,35 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from mobilenet.rundir.reader import read_coded
+from mobilenet.rundir.reader import read_coded, require_unchanged
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
+from mobilenet.why.hops import Hops
 from mobilenet.why.kinds import (
-    AIR,
     BACKBONE,
     CELL,
-    CONTENTION,
     ELSEWHERE,
     HANDSHAKE,
     HEAD_OF_LINE,
     HOST,
-    LOST,
-    MAC_RETRY,
     ORDER,
+    PROGRAM,
     QUEUE,
+    RETRANSMISSION,
     RETRY,
     TIMER_WAIT,
     UNEXPLAINED,
     UPLINK,
     WINDOW,
-    WIRE_PROPAGATION,
-    WIRE_QUEUE,
-    WIRE_TRANSMISSION,
+    timer_kind,
 )
-from mobilenet.why.record import ACKNOWLEDGED, ARRIVED, NONE, RECEIVED, SENT, TIMER, WIRE, Delivery, Record
+from mobilenet.why.record import ACKNOWLEDGED, NONE, RECEIVED, SENT, TIMER, Delivery, Record
 from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, behind, clipped, cut, filled, leg_at
-from mobilenet.why.wires import Departures, departures
+from mobilenet.why.wires import departures
 
-WAITING = frozenset((RETRY, TIMER_WAIT, UNEXPLAINED, ELSEWHERE))  # what the state of a host explains better
+WAITING = frozenset((RETRY, TIMER_WAIT, UNEXPLAINED, PROGRAM, ELSEWHERE))  # what the state of a host explains better
+DATAGRAMS, OWN_CODE = "datagrams", ("own", "program")  # names of protocols
 
 
 class Errand(NamedTuple):
@@ -57,12 +55,13 @@ class Errand(NamedTuple):
 
 
 class Stories:
-    """The stories of one run."""
+    """The stories of one run. `has_own_code`: its protocol is a program or a plug-in."""
 
-    def __init__(self, record: Record, states: States, departures: Departures) -> None:
+    def __init__(self, record: Record, states: States, hops: Hops, has_own_code: bool = False) -> None:
         self.record = record
         self.states = states
-        self._departures = departures
+        self.hops = hops
+        self._has_own_code = has_own_code
         self._delivery = {(one.node, one.message): one for one in record.deliveries}
         self._before: dict[int, Delivery] = {}  # event of a delivery -> the one before it in its handler
         last: dict[str, Delivery] = {}
@@ -97,6 +96,8 @@ class Stories:
         if arrival == NONE:
             held = self._wait(Errand(one.message, HOST, one.node), one.node, sent.time_ns, one.time_ns, one.handler)
             held = [s if s.held_by else s._replace(leg=leg_at(s.place, one.node)) for s in held]
+            if one.node != sent.node:  # it is not known to have had the message before
+                held = [s._replace(kind=UNEXPLAINED) if s.kind == PROGRAM and not s.held_by else s for s in held]
             return self._with_states(held, sent.node, one.node)
         way = self._way(arrival, one.message, one.node, one.node)
         arrived_ns = record.time_ns[arrival]
@@ -161,64 +162,14 @@ class Stories:
 
     def _new_way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
         out: list[Stretch] = []  # backwards
-        sender = self.departure(row, out, self.leg(row), node)
+        sender = self.hops.departure(row, out, self.hops.leg(row), node)
         departed = self.record.cause[row]
         if departed != NONE:
-            errand = Errand(message, self.leg(departed), node)
+            errand = Errand(message, self.hops.leg(departed), node)
             if self._dwell(out, errand, sender, departed, receiver):
                 self._personal.add((row, message))
         out.reverse()
         return out
-
-    def leg(self, row: int) -> str:
-        """The leg of what is sent in this row."""
-        if self.record.step[row] in (WIRE, ARRIVED):
-            return BACKBONE
-        return CELL if self.record.node[row][0] == "s" else UPLINK
-
-    def departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
-        """From the queue of a node to the handler of the receiver, backwards. Returns the sender."""
-        record = self.record
-        row_sent = record.cause[row]
-        if row_sent == NONE:  # not on record as queued
-            out.append(Stretch(record.start_ns[row], record.time_ns[row], AIR, leg, record.node[row], row))
-            return record.node[row]
-        if record.step[row] == ARRIVED:
-            self._on_wire(row, out, leg)
-            return record.node[row_sent]
-        self._on_air(row_sent, row, out, leg, node)
-        return record.node[row]
-
-    def _on_wire(self, row: int, out: list[Stretch], leg: str) -> None:
-        record = self.record
-        put = record.cause[row]
-        place = f"{record.node[put]}-{record.node[row]}"
-        arrived_ns = record.time_ns[row]
-        begin_ns, end_ns = self._departures.times(put, arrived_ns)
-        begin_ns = max(record.time_ns[put], begin_ns)
-        out.append(Stretch(end_ns, arrived_ns, WIRE_PROPAGATION, leg, place, put))
-        out.append(Stretch(begin_ns, end_ns, WIRE_TRANSMISSION, leg, place, put))
-        out.append(Stretch(record.time_ns[put], begin_ns, WIRE_QUEUE, leg, place, put))
-
-    def _on_air(self, queued: int, last: int, out: list[Stretch], leg: str, node: str) -> None:
-        """All transmissions of one frame up to this one, then contention and queue, backwards."""
-        record = self.record
-        place = record.node[queued]
-        rows = [row for row in record.sent_rows[queued] if row <= last]
-        for number in range(len(rows) - 1, -1, -1):
-            row = rows[number]
-            outcome = record.heard(row).get(node, "out_of_range")
-            kind = AIR if outcome == RECEIVED else LOST
-            begin_ns = record.start_ns[row]
-            out.append(Stretch(begin_ns, record.time_ns[row], kind, leg, place, row, outcome))
-            if number:
-                before = rows[number - 1]
-                reason = record.heard(before).get(record.to[queued], "out_of_range")
-                out.append(Stretch(record.time_ns[before], begin_ns, MAC_RETRY, leg, place, row, reason))
-        begin_ns = record.start_ns[rows[0]] if rows else record.time_ns[last]
-        head_ns = min(max(record.time_ns[queued], record.left_before_ns[queued]), begin_ns)
-        out.append(Stretch(head_ns, begin_ns, CONTENTION, leg, place, queued))
-        out.append(Stretch(record.time_ns[queued], head_ns, QUEUE, leg, place, queued))
 
     def _dwell(self, out: list[Stretch], errand: Errand, sender: str, departed: int, receiver: str) -> bool:
         """What happened at a node between the arrival of the message and its departure in this row; then how it got
@@ -277,7 +228,7 @@ class Stories:
             out.extend(reversed(self._wait(errand, sender, left_ns, cursor_ns, handler, outcome, window)))
             if rows:
                 tried: list[Stretch] = []
-                self._on_air(row, rows[-1], tried, leg, record.to[row] or node)
+                self.hops.on_air(row, rows[-1], tried, leg, record.to[row] or node)
                 out.extend(cut(stretch, came_ns, left_ns) for stretch in tried)
             cursor_ns, handler, window = record.time_ns[row], record.cause[row], record.window[row]
         out.extend(reversed(self._wait(errand, sender, came_ns, cursor_ns, handler, "", window)))
@@ -303,12 +254,13 @@ class Stories:
                 break
             step, at, reason = record.step[row], record.node[row], record.kind[row]
             if step == TIMER and at == holder:
-                kind = RETRY if outcome not in ("", RECEIVED) else TIMER_WAIT
-                out.append(Stretch(begin_ns, end_ns, kind, leg, at, row, outcome or reason))
+                kind = timer_kind(reason, outcome not in ("", RECEIVED))
+                detail = window if kind == RETRANSMISSION and window else outcome
+                out.append(Stretch(begin_ns, end_ns, kind, leg, at, row, detail))
                 break
             if step == TIMER:
                 since_ns = max(begin_ns, record.start_ns[row])
-                out.append(Stretch(since_ns, end_ns, TIMER_WAIT, leg, at, row, reason))
+                out.append(Stretch(since_ns, end_ns, timer_kind(reason), leg, at, row))
                 end_ns, row = since_ns, record.cause[row]
                 continue
             queued = record.cause[row]
@@ -334,7 +286,7 @@ class Stories:
             if is_own:
                 part.append(Stretch(record.time_ns[queued], end_ns, QUEUE, leg, node, row, reason))
             else:
-                self.departure(row, part, leg, node)
+                self.hops.departure(row, part, leg, node)
             out.extend(stretch for one in part if (stretch := cut(one, begin_ns, end_ns)).length_ns > 0)
             end_ns, node = max(begin_ns, min(end_ns, record.time_ns[queued])), record.node[queued]
             row = record.cause[queued]
@@ -346,7 +298,7 @@ class Stories:
         _, leg, target = errand
         if outcome not in ("", RECEIVED):
             return [Stretch(begin_ns, end_ns, RETRY, leg, holder, NONE, outcome)]
-        rest = Stretch(begin_ns, end_ns, UNEXPLAINED, leg, holder, NONE, outcome)
+        rest = Stretch(begin_ns, end_ns, PROGRAM if self._has_own_code else UNEXPLAINED, leg, holder, NONE, outcome)
         if leg != CELL:
             return [rest]
         away = [
@@ -387,12 +339,14 @@ class Stories:
 
 def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) -> Stories:
     """The stories of all deliveries of a recording."""
-    record = Record(causes, events)
-    return Stories(record, States(events), departures(record, scenario))
+    name = scenario.protocol.name
+    record = Record(causes, events, name == DATAGRAMS)
+    return Stories(record, States(events), Hops(record, departures(record, scenario)), name in OWN_CODE)
 
 
 def recorded_stories(directory: Path) -> Stories:
-    """The stories of a run that recorded its causes."""
+    """The stories of a run that recorded its causes. Its wires and ticks are those of its scenario."""
+    require_unchanged(directory, "scenario.yaml")
     return stories(
         read_coded(directory, "causes"), read_coded(directory, "events"), load_scenario(directory / "scenario.yaml")
     )

@@ -79,6 +79,9 @@ class Words:
                 return f"{place} waits for another message"
             case kinds.WINDOW:
                 return f"{place} may not send: {RULES.get(s.reason, s.reason)}"
+            case kinds.RETRANSMISSION:
+                detail = RULES.get(s.reason) or (_outcome(s.reason) if s.reason else "")
+                return f"{place} waits for TCP's retransmission timeout{f' ({detail})' if detail else ''}"
             case kinds.HANDSHAKE:
                 return f"{place} waits until its connection is open"
             case kinds.HEAD_OF_LINE:
@@ -101,6 +104,8 @@ class Words:
                 return f"{place} enters the new cell; the attachment notices it at the end of this time"
             case kinds.IDLE:
                 return f"the next message, {s.reason}, is not broadcast yet" if s.reason else "no message is in transit"
+            case kinds.PROGRAM:
+                return f"the program of {place} has the message and sends or delivers nothing"
             case kinds.ELSEWHERE:
                 return f"{receiver} is still with {s.reason}"
         return "not explained by the record"

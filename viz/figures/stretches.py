@@ -15,15 +15,19 @@ from typing import Any, NamedTuple
 from mobilenet.metrics.delay_shares import part_name, part_of
 from mobilenet.quoting import counted
 from mobilenet.why import kinds
+from mobilenet.why.handoffs import Interruption, Interruptions
 from mobilenet.why.kinds import Part
 from mobilenet.why.shares import Shares, counted_deliveries, delay_ns, shares, slowest
 from mobilenet.why.stories import Stories
+from mobilenet.why.stretches import Stretch
 
 from ..study_tables import StudyTables
 from ..style import KIND_COLOURS, QUIET, figure_legend, percent, plain
 
 LEAST_NAMED = 0.14  # share of a bar that has room for its name
 MOST_ROWS = 40
+SECONDS_FROM_NS = 10_000_000_000  # an axis in seconds
+BEFORE_HANDOFFS = (kinds.OLD_SESSION, kinds.DETECTION)
 MEAN_DELAYS = ("delivery_delay_mean_s", "delivery_latency_mean")
 BEHIND = "behind another message"
 
@@ -36,10 +40,9 @@ class Bar(NamedTuple):
 
 def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
     """One row for each, from top to bottom."""
-    legs = list(kinds.LEGS)
     for row, bar in enumerate(bars):
         left = 0.0
-        for part, share in sorted(bar.parts.items(), key=lambda item: (legs.index(item[0][1]), _place(item[0][0]))):
+        for part, share in sorted(bar.parts.items(), key=lambda item: _along_the_way(item[0])):
             axes.barh(row, share, 0.62, left, color=KIND_COLOURS[part[0]], edgecolor="white", linewidth=0.6)
             if share >= LEAST_NAMED:
                 words = f"{part_name(part).replace(' (', chr(10) + '(')}\n{percent(share)}"
@@ -84,17 +87,29 @@ def level_bars(tables: StudyTables) -> list[Bar]:
     return [Bar(textwrap.fill(names[number], 28), parts, means.get(number, "")) for number, parts in found.items()]
 
 
-def draw_waterfall(axes: Any, stories: Stories, message: str, at: str | None = None) -> str:
+def draw_deliveries(axes: Any, stories: Stories, message: str, at: str | None = None) -> str:
     """The deliveries of a message, the slowest first; returns a note."""
     deliveries = [one for one in stories.record.deliveries if one.message == message and at in (None, one.node)]
     ranked = sorted(deliveries, key=lambda one: -delay_ns(stories, one))
     sent = stories.record.broadcasts[message]
-    per_unit = 1e9 if sent.node[0] == "p" else 1e6
+    rows = [(one.node, stories.of(message, one.node)) for one in ranked[:MOST_ROWS]]
+    cross = draw_waterfall(axes, rows, [sent.time_ns] * len(rows), f"time since the broadcast by {sent.node}")
+    of_all = f"{len(rows)} of " if len(ranked) > len(rows) else ""
+    return f"{of_all}{counted(len(ranked), 'delivery')} of {message}, the slowest first.{cross}"
+
+
+def draw_waterfall(
+    axes: Any, rows: Sequence[tuple[str, Sequence[Stretch]]], since_ns: Sequence[int], xlabel: str
+) -> str:
+    """Named rows of stretches, each since its own time; returns what a cross means, if there is one."""
+    longest_ns = max((own[-1].end_ns - zero for (_, own), zero in zip(rows, since_ns, strict=True) if own), default=0)
+    of_processes = any(name[0] == "p" for name, _ in rows)
+    per_unit, unit = (1e9, "t.u.") if of_processes else (1e9, "s") if longest_ns >= SECONDS_FROM_NS else (1e6, "ms")
     drawn: set[str] = set()
     is_held = False
-    for row, one in enumerate(ranked[:MOST_ROWS]):
-        for s in stories.of(message, one.node):
-            begin = (s.begin_ns - sent.time_ns) / per_unit
+    for row, ((_, own), zero_ns) in enumerate(zip(rows, since_ns, strict=True)):
+        for s in own:
+            begin = (s.begin_ns - zero_ns) / per_unit
             axes.barh(
                 row, s.length_ns / per_unit, 0.7, begin, color=KIND_COLOURS[s.kind], edgecolor="white",
                 linewidth=0.2, hatch="////" if s.held_by else None,
@@ -103,18 +118,26 @@ def draw_waterfall(axes: Any, stories: Stories, message: str, at: str | None = N
             is_held |= bool(s.held_by)
             if s.kind == kinds.LOST:
                 axes.plot(begin + s.length_ns / per_unit, row, "x", color="black", markersize=4, zorder=3)
-    axes.set_yticks(range(min(len(ranked), MOST_ROWS)), [one.node for one in ranked[:MOST_ROWS]])
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.invert_yaxis()
     axes.set_xlim(left=0)
-    axes.set(xlabel=f"time since the broadcast by {sent.node} ({'t.u.' if sent.node[0] == 'p' else 'ms'})")
+    axes.set(xlabel=f"{xlabel} ({unit})")
     handles, labels = _legend(drawn)
     if is_held:
         handles.append(_patch("white", hatch="////", edgecolor=QUIET))
         labels.append(BEHIND)
     figure_legend(axes.figure, handles, labels)
-    cross = " A cross: a frame was lost." if kinds.LOST in drawn else ""
-    rest = f" of {len(ranked)}" if len(ranked) > MOST_ROWS else ""
-    return f"The {counted(min(len(ranked), MOST_ROWS), 'delivery')}{rest} of {message}, the slowest first.{cross}"
+    return " A cross: a frame was lost." if kinds.LOST in drawn else ""
+
+
+def draw_interruptions(axes: Any, found: Sequence[Interruption], walk: Interruptions) -> str:
+    """The interruptions by handoffs, the longest first; returns a note."""
+    ranked = sorted(found, key=lambda one: -one.length_ns)[:MOST_ROWS]
+    rows = [(one.name, walk.of(one)) for one in ranked]
+    since_ns = [one.last_ns for one in ranked]
+    cross = draw_waterfall(axes, rows, since_ns, "time since the last delivery before the handoff")
+    of_all = f"{len(rows)} of " if len(found) > len(rows) else ""
+    return f"{of_all}{counted(len(found), 'interruption')}, the longest first.{cross}"
 
 
 def _legend(drawn: Iterable[str]) -> tuple[list[Any], list[str]]:
@@ -129,7 +152,12 @@ def _patch(colour: str, **look: Any) -> Any:
 
 
 def _place(kind: str) -> int:
-    return list(kinds.KINDS).index(kind)
+    return [*BEFORE_HANDOFFS, *kinds.KINDS, kinds.IDLE].index(kind)
+
+
+def _along_the_way(part: Part) -> tuple[bool, int, int]:
+    kind, leg = part
+    return kind not in BEFORE_HANDOFFS, list(kinds.LEGS).index(leg), _place(kind)
 
 
 def _unit(node: str) -> str:

@@ -29,6 +29,8 @@ def stories(run: Record, most: int = MOST) -> dict[str, Any]:
 
 def _stories(run: Record, most: int) -> dict[str, dict[str, list[list[Any]]]]:
     found = recorded_stories(run.folder)
+    if found.record.of_datagrams:  # the map shows what the programs report, which no frame is known to carry
+        return {}
     words = Words(found.record)
     known = [one for one in found.record.deliveries if one.message in found.record.broadcasts and one.node[0] == "h"]
     shown: dict[str, dict[str, list[list[Any]]]] = {}

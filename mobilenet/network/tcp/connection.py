@@ -355,7 +355,7 @@ class Connection:
 
     # --- ends
 
-    @timer_name("retransmission")
+    @timer_name("TCP retransmission")
     def _on_timeout(self) -> None:
         """RETRANSMISSION TIMEOUT.                            RFC 9293, 3.10.8; RFC 6298, 5.4-5.6; RFC 5681, 3.1; RFC
         1122, 4.2.3.5

@@ -1,0 +1,81 @@
+"""How a frame or a message on a wire came from the queue of its sender to its receiver, in stretches.
+
+Units     integer nanoseconds
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from mobilenet.why.kinds import (
+    AIR,
+    BACKBONE,
+    CELL,
+    CONTENTION,
+    LOST,
+    MAC_RETRY,
+    QUEUE,
+    UPLINK,
+    WIRE_PROPAGATION,
+    WIRE_QUEUE,
+    WIRE_TRANSMISSION,
+)
+from mobilenet.why.record import ARRIVED, NONE, RECEIVED, WIRE, Record
+from mobilenet.why.stretches import Stretch
+from mobilenet.why.wires import Departures
+
+
+class Hops:
+    """The hops of one run."""
+
+    def __init__(self, record: Record, departures: Departures) -> None:
+        self._record, self._departures = record, departures
+
+    def leg(self, row: int) -> str:
+        """The leg of what is sent in this row."""
+        if self._record.step[row] in (WIRE, ARRIVED):
+            return BACKBONE
+        return CELL if self._record.node[row][0] == "s" else UPLINK
+
+    def departure(self, row: int, out: list[Stretch], leg: str, node: str) -> str:
+        """From the queue of a node to the handler of the receiver, backwards. Returns the sender."""
+        record = self._record
+        row_sent = record.cause[row]
+        if row_sent == NONE:  # not on record as queued
+            out.append(Stretch(record.start_ns[row], record.time_ns[row], AIR, leg, record.node[row], row))
+            return record.node[row]
+        if record.step[row] == ARRIVED:
+            self._on_wire(row, out, leg)
+            return record.node[row_sent]
+        self.on_air(row_sent, row, out, leg, node)
+        return record.node[row]
+
+    def _on_wire(self, row: int, out: list[Stretch], leg: str) -> None:
+        record = self._record
+        put = record.cause[row]
+        place = f"{record.node[put]}-{record.node[row]}"
+        arrived_ns = record.time_ns[row]
+        begin_ns, end_ns = self._departures.times(put, arrived_ns)
+        begin_ns = max(record.time_ns[put], begin_ns)
+        out.append(Stretch(end_ns, arrived_ns, WIRE_PROPAGATION, leg, place, put))
+        out.append(Stretch(begin_ns, end_ns, WIRE_TRANSMISSION, leg, place, put))
+        out.append(Stretch(record.time_ns[put], begin_ns, WIRE_QUEUE, leg, place, put))
+
+    def on_air(self, queued: int, last: int, out: list[Stretch], leg: str, node: str) -> None:
+        """All transmissions of one frame up to this one, then contention and queue, backwards."""
+        record = self._record
+        place = record.node[queued]
+        rows = [row for row in record.sent_rows[queued] if row <= last]
+        for number in range(len(rows) - 1, -1, -1):
+            row = rows[number]
+            outcome = record.heard(row).get(node, "out_of_range")
+            kind = AIR if outcome == RECEIVED else LOST
+            begin_ns = record.start_ns[row]
+            out.append(Stretch(begin_ns, record.time_ns[row], kind, leg, place, row, outcome))
+            if number:
+                before = rows[number - 1]
+                reason = record.heard(before).get(record.to[queued], "out_of_range")
+                out.append(Stretch(record.time_ns[before], begin_ns, MAC_RETRY, leg, place, row, reason))
+        begin_ns = record.start_ns[rows[0]] if rows else record.time_ns[last]
+        head_ns = min(max(record.time_ns[queued], record.left_before_ns[queued]), begin_ns)
+        out.append(Stretch(head_ns, begin_ns, CONTENTION, leg, place, queued))
+        out.append(Stretch(record.time_ns[queued], head_ns, QUEUE, leg, place, queued))
