@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 
 Stretch = tuple[int, int, str, str]  # begin, end, kind, leg
 HANDLERS = ("sent", "acknowledged", "timer", "arrived")
-GIVES_WAY = ("retry", "timer", "elsewhere", "not_explained")  # to the states of the host
+GIVES_WAY = ("retry", "timer", "elsewhere", "program", "not_explained")  # to the states of the host
 SERVES = ("join", "handoff_end", "gap")  # the station that such an event names, from then on
 TESTS = ("Test", "Answer")  # of the failure detector
 LOSES = ("crash", "handoff_start", "join")  # then a host has lost what it had received
@@ -119,9 +119,13 @@ class Run:
     def __init__(self, directory: Path) -> None:
         self.rows = [Row(number, **row) for number, row in enumerate(read(directory, "causes"))]
         self.events = [Event(number, **row) for number, row in enumerate(read(directory, "events"))]
-        self.scenario = YAML(typ="safe").load((directory / "scenario.yaml").read_text(encoding="utf-8"))
-        self.broadcasts = {e.message: e for e in self.events if e.event == "broadcast" and e.message}
-        self.deliveries = {(e.message, e.node): e for e in self.events if e.event == "deliver" and e.message}
+        self.scenario: dict[str, Any] = YAML(typ="safe").load((directory / "scenario.yaml").read_text(encoding="utf-8"))
+        protocol = self.scenario["protocol"]
+        is_by_datagrams = protocol["name"] == "datagrams"
+        self.rest = "program" if not is_by_datagrams and {"class", "command"} & protocol.keys() else "not_explained"
+        begins, self.delivers = ("datagram", "datagram_received") if is_by_datagrams else ("broadcast", "deliver")
+        self.broadcasts = {e.message: e for e in self.events if e.event == begins and e.message}
+        self.deliveries = {(e.message, e.node): e for e in self.events if e.event == self.delivers and e.message}
         self.of_node: dict[str, list[Event]] = defaultdict(list)
         for event in self.events:
             self.of_node[event.node].append(event)
@@ -234,7 +238,10 @@ class Run:
         if reception is None:
             whole = Wait(begin, delivery.time_ns, node, handler, None, False, "host", message, node)
             pieces = self.wait(whole)
-            return [p if p.is_told else p._replace(leg=self.leg_at(p.place, node)) for p in pieces]
+            pieces = [p if p.is_told else p._replace(leg=self.leg_at(p.place, node)) for p in pieces]
+            is_senders = self.broadcasts[message].node == node
+            without = [p if p.is_told or p.kind != "program" else p._replace(kind="not_explained") for p in pieces]
+            return pieces if is_senders else without
         return self.way(message, node, reception, node) + self.hold(message, delivery, reception)
 
     def leg_at(self, place: str, receiver: str) -> str:
@@ -283,14 +290,14 @@ class Run:
         before = [
             e.message
             for e in self.of_node[delivery.node]
-            if e.event == "deliver" and e.number < delivery.number and self.handlers[e.number] == handler
+            if e.event == self.delivers and e.number < delivery.number and self.handlers[e.number] == handler
             if e.message in self.broadcasts
         ]
         broadcast = self.broadcasts[message]
         known = {
             e.message
             for e in self.of_node[broadcast.node]
-            if e.number < broadcast.number and e.event in ("deliver", "broadcast")
+            if e.number < broadcast.number and e.event in (self.delivers, "broadcast")
         }
         return [None, *before, *(each for each in before if each in known)][-1]
 
@@ -347,6 +354,7 @@ class Run:
             if handler.step == "timer":
                 begin = w.begin if handler.node == w.node else max(w.begin, handler.start_ns)
                 kind = "retry" if w.was_lost and handler.node == w.node else "timer"
+                kind = "retransmission" if handler.kind == "TCP retransmission" else kind
                 pieces[:0] = [Piece(begin, end, kind, w.leg, node)]
                 end, number = begin, handler.cause
             elif handler.ends_a_frame_of(node):
@@ -385,7 +393,7 @@ class Run:
         for a, b in pairwise([w.begin, *(e.time_ns for e in changes if w.begin < e.time_ns < end), end]):
             before = [e.station for e in changes if e.time_ns <= a]
             is_elsewhere = w.leg == "cell" and bool(before) and before[-1] != w.node
-            pieces.append(Piece(a, b, "elsewhere" if is_elsewhere else "not_explained", w.leg, w.node))
+            pieces.append(Piece(a, b, "elsewhere" if is_elsewhere else self.rest, w.leg, w.node))
         return pieces
 
     # States

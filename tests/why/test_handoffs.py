@@ -85,5 +85,9 @@ def test_the_command(run: Path, tmp_path: Path) -> None:
     one = json.loads(command("why", run, "--handoff", name, "--json", place=run.parent).stdout)
     assert sum(row["length_ns"] for row in one["stretches"]) == one["interruption_ns"] == first.length_ns
     assert [words[0] for words in followed(tmp_path, "why", run, "--handoffs")][:2] == ["why", "spacetime"]
+    for words in (["--handoffs"], ["--handoff", name]):
+        drawn = command("why", run, *words, "--out", tmp_path / "handoffs.svg", place=run.parent)
+        assert drawn.returncode == 0 and (tmp_path / "handoffs.svg").read_text().rstrip().endswith("</svg>")
+        (tmp_path / "handoffs.svg").unlink()
     wrong = command("why", run, "--handoff", "h0:99", place=run.parent)
     assert wrong.returncode == 2 and f"expected a handoff of this run, as in {name}" in wrong.stderr

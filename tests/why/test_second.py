@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
 import mobilenet
+from mobilenet.realtime.pace import RealTime
 from mobilenet.why.stories import recorded_stories
+from tests.cli.command import mobilenet as command
 from tests.conftest import SCENARIOS
+from tests.realtime.own import PORTS
 from tests.why.second import joined, stretches
 
 RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
@@ -35,12 +40,28 @@ def add(shares: Shares, story: list[tuple[int, int, str, str]]) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_story_agrees_to_the_nanosecond(name: str, tmp_path: Path) -> None:
-    """And so do the shares; a story has no hole, and adds up to the delay."""
     scenario = SCENARIOS / name.partition(" ")[0]
     overrides = ["record.causes=true", *RUNS[name]]
-    mobilenet.run(scenario, out=tmp_path / "run", overrides=overrides, allow_code=True)
-    ours = recorded_stories(tmp_path / "run")
-    second = stretches(tmp_path / "run")
+    assert_agree(mobilenet.run(scenario, out=tmp_path / "run", overrides=overrides, allow_code=True).path)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
+def test_every_datagram_agrees_to_the_nanosecond(tmp_path: Path) -> None:
+    """In real time. All of its delay is explained, and its mean is that of the metric."""
+    overrides = ["record.causes=true", "duration_s=6", "wireless.loss=0.2", f"protocol.port={next(PORTS)}"]
+    udp = SCENARIOS / "programs/udp.yaml"
+    run = mobilenet.run(udp, out=tmp_path / "run", overrides=overrides, allow_code=True, real_time=RealTime())
+    shares = assert_agree(run.path)
+    assert not any(kind == "not_explained" for kind, _ in shares) and ("mac_retry", "uplink") in shares
+    found = json.loads(command("why", run.path, "--json", place=tmp_path).stdout)["all"]
+    assert found["delay_ns"] / found["deliveries"] / 1e9 == pytest.approx(run.metrics["datagram_delay_mean_s"])
+
+
+def assert_agree(run: Path) -> Shares:
+    """And so do the shares, which are returned; a story has no hole, and adds up to the delay."""
+    ours = recorded_stories(run)
+    second = stretches(run)
     delays = {
         (one.message, one.node): (ours.record.broadcasts[one.message].time_ns, one.time_ns)
         for one in ours.record.deliveries
@@ -56,3 +77,4 @@ def test_every_story_agrees_to_the_nanosecond(name: str, tmp_path: Path) -> None
         add(shares_of_ours, story)
         add(shares_of_second, second[message, node])
     assert shares_of_ours == shares_of_second and len(shares_of_ours) >= 3
+    return shares_of_ours

@@ -24,6 +24,7 @@ from tests.cli.command import FIRST
 from tests.cli.command import mobilenet as command
 from tests.cli.test_printed_commands import followed
 from tests.conftest import SCENARIOS
+from tests.programs.own import answering
 
 SHORT = ("duration_s=12", "warmup_s=0")
 MOBILE = ("dynamic.yaml", "faults.yaml", "churn.yaml", "tcp_dynamic.yaml", "town.yaml", "vcube/dynamic_on_vcube.yaml")
@@ -157,10 +158,49 @@ def test_pictures(words: list[str], run: Path, tmp_path: Path) -> None:
         (["--out", "delays.txt"], "delays.txt: expected a name that ends in .svg"),
         (["--at", "h1"], "--at: expected --message"),
         (["--message", "h1:999"], "--message: h1:999 was not broadcast"),
+        (["--message", ""], "--message: an empty name was not broadcast"),
+        (["."], "RUN2: the same run as RUN"),
         (["--message", "h2:8", "--at", "h77"], "--at: h77 did not deliver h2:8"),
     ],
 )
 def test_bad_words(words: list[str], said: str, run: Path) -> None:
-    result = command("why", run, *words, place=run.parent)
+    result = command("why", run, *words, place=run)
     assert result.returncode == 2
     assert said in result.stderr and "Traceback" not in result.stderr
+
+
+HOLDS_ITS_OWN = """
+if e["ev"] == "cell": station = e["station"]
+if e["ev"] == "join": print(json.dumps({"do": "joined", "session": 1, "station": station}))
+if e["ev"] == "broadcast":  # the message before this one is delivered now
+    if e["id"][1] > 0: print(json.dumps({"do": "deliver", "id": [e["id"][0], e["id"][1] - 1]}))
+"""
+
+
+def test_a_message_that_a_program_holds_is_inside_the_program(tmp_path: Path) -> None:
+    found, _ = replayed(answering(tmp_path, HOLDS_ITS_OWN))
+    sums = parts(found)
+    assert sums[kinds.PROGRAM] == sums.total() > 0
+    without, _ = replayed(SCENARIOS / "programs/flood.yaml")
+    assert not parts(without)[kinds.PROGRAM]
+
+
+def test_the_timeout_of_tcp_is_named() -> None:
+    """It takes more of the time where it is longer; without TCP there is none."""
+    lossy = (*SHORT, "hosts.count=14", "workload.interval_s=1", "wireless.loss=0.05", "wireless.retry_limit=1")
+    sums, longer = (
+        parts(replayed(SCENARIOS / "tcp_dynamic.yaml", *lossy, f"protocol.tcp.rto_min_s={s}")[0]) for s in (0.2, 1)
+    )
+    assert longer[kinds.RETRANSMISSION] > 2 * sums[kinds.RETRANSMISSION] > 0
+    assert not sums[kinds.RETRY] and not longer[kinds.RETRY]
+    without = parts(replayed(FIRST, "wireless.loss=0.05")[0])
+    assert without[kinds.RETRY] > 0 == without[kinds.RETRANSMISSION]
+
+
+def test_an_edited_scenario_explains_nothing(tmp_path: Path) -> None:
+    """Wires and ticks are those of the scenario."""
+    mobilenet.run(FIRST, out=tmp_path / "run", overrides=["record.causes=true"])
+    with (tmp_path / "run" / "scenario.yaml").open("a") as file:
+        file.write("# edited\n")
+    result = command("why", tmp_path / "run", place=tmp_path)
+    assert result.returncode == 2 and "scenario.yaml: changed since the run wrote it" in result.stderr
