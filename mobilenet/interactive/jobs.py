@@ -164,11 +164,11 @@ class Jobs:
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
         shown: list[AnyIntervention], worlds: int,
     ) -> None:  # fmt: skip
-        """Runs end with the time that is looked at: what comes later cannot change what was before."""
+        """Runs end with the time that is looked at, if they can."""
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         if self._is_closing:
             return
-        shorter = scenario.changed([f"duration_s={end_s!r}", "interventions=[]", f"warmup_s={one.at_s!r}"])
+        shorter = scenario.changed([_ending(scenario, end_s), "interventions=[]", f"warmup_s={one.at_s!r}"])
         sides = ([each for each in shown if each is not one], shown)  # without it others may have no effect
         levels = [[plain(other) for other in with_list(shorter, some).interventions] for some in sides]
         (folder / "world").mkdir()
@@ -187,14 +187,9 @@ class Jobs:
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} {more}")
 
     def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
-        """The run ends now: what comes later cannot change what was before. With tracks, the end decides which hosts
-        there are.
-        """
-        end_s = scenario.duration_s
-        if not isinstance(scenario.hosts.mobility, Tracks):
-            end_s = min(end_s, now_s)
-        changes = [f"duration_s={end_s!r}", "warmup_s=0", "interventions=[]", "record.causes=true"]
-        before = [plain(one) for one in scenario.interventions if one.at_s < end_s]
+        """The run ends now, if it can."""
+        changes = [_ending(scenario, now_s), "warmup_s=0", "interventions=[]", "record.causes=true"]
+        before = [plain(one) for one in scenario.interventions if one.at_s < now_s]
         write_scenario(folder, with_list(scenario.changed(changes), before))
         again, answer = folder / "again", folder / "why.json"
         if not self._command(job, "run", str(folder / "scenario.yaml"), "--out", str(again), fine=JUDGED):
@@ -295,3 +290,11 @@ def touched_later(interventions: list[AnyIntervention], addition: Add, hosts: in
     first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)
     touched = (one.host for one in interventions if isinstance(one, OfHost | Drag))
     return next((host for host in touched if host_number(host) >= first), None)
+
+
+def _ending(scenario: Scenario, end_s: float) -> str:
+    """The setting that ends a run there: what comes later cannot change what was before. With tracks, the end decides
+    which hosts there are, so the run goes on to its own end.
+    """
+    can_end = not isinstance(scenario.hosts.mobility, Tracks)
+    return f"duration_s={min(scenario.duration_s, end_s) if can_end else scenario.duration_s!r}"

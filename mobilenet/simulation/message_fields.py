@@ -3,8 +3,8 @@ carries.
 
 Model     protocols name the fields of their messages freely; only by their names `host`, `ses` (or the `ses` of a
           request `rq`) and `id` are distinguished; everything else is detail. An envelope (a segment, a bundle, a
-          stamped message) with one message in it is about the subject of that message. Of protocols
-          it knows only the mark `Overhead` of VCube: such a message names others and has no body
+          stamped message) with one message in it is about the subject of that message. A class with `has_no_body`
+          names other messages and carries none
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: docs/run-directory.md
 """
@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from mobilenet.protocols.port import MessageId
-from mobilenet.protocols.vcube.port import Overhead
 from mobilenet.rundir.schema import MOST_LISTED
 
 
@@ -70,7 +69,7 @@ def _way(message: Any) -> Callable[[Any], list[str]]:
     """How messages of this class are looked at; it is worked out once. A broadcast between stations has a message of
     stations as its body, and carries what that one carries.
     """
-    if isinstance(message, Overhead):
+    if getattr(message, "has_no_body", False):
         return lambda m: []  # an acknowledgement names a message, and does not have its body
     names = _parts(message).keys()
     if "id" in names and isinstance(message.id, tuple) and ("body" in names or hasattr(message, "payload_bytes")):

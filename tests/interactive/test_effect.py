@@ -11,10 +11,11 @@ import pytest
 import mobilenet
 from mobilenet.interactive.desk import Desk
 from mobilenet.interactive.effect import CELL, THERE, compare_worlds, differences, effect_in_words, outcome, said
-from mobilenet.interactive.jobs import Job, touched_later
+from mobilenet.interactive.jobs import Job, _ending, touched_later
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
+from mobilenet.scenario import load_scenario
 from mobilenet.world.interventions import Add, Loss, OfHost, OfStation
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"
@@ -198,3 +199,12 @@ def test_numbers_have_the_digits_of_their_half_width() -> None:
     )
     found[0] |= {"difference": -53.2, "low": -72.0, "high": -34.4}
     assert "falls by 53 ± 19." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, found)
+
+
+def test_a_shorter_world_has_the_same_hosts() -> None:
+    """With tracks, the duration decides who is there, so the worlds that are compared last as long as the session."""
+    streets = load_scenario(FIRST.parent / "streets.yaml")
+    hosts = mobilenet.live(streets).first_hosts
+    assert mobilenet.live(streets.changed([_ending(streets, 25)])).first_hosts == hosts
+    assert mobilenet.live(streets.changed(["duration_s=25"])).first_hosts < hosts
+    assert _ending(load_scenario(FIRST), 25) == "duration_s=25"

@@ -47,6 +47,7 @@ class Overhead:
     """What a protocol sends for itself: no payload, no list."""
 
     __slots__ = ()
+    has_no_body: ClassVar[bool] = True  # for the record: it names messages and carries none
 
     @property
     def payload_bytes(self) -> int:
