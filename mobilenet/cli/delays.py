@@ -40,11 +40,13 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
         say(f"{quoted(run)}: no message broadcast in the measured time was delivered")
         say(f"Next: mobilenet show {quoted(run)}")
         return
-    node = deliveries[0].node
+    node, one = deliveries[0].node, "datagram" if stories.record.of_datagrams else "delivery"
     say(
-        f"{counted(whole.deliveries, 'delivery')}, mean delay {_mean(whole, node)};"
-        f" the slowest 5 % ({counted(tail.deliveries, 'delivery')}) have a mean delay of {_mean(tail, node)}"
+        f"{counted(whole.deliveries, one)}, mean delay {_mean(whole, node)};"
+        f" the slowest 5 % ({counted(tail.deliveries, one)}) have a mean delay of {_mean(tail, node)}"
     )
+    if stories.record.of_datagrams:
+        say("The deliveries that programs report are not explained: no datagram is known to carry a message.")
     _print_parts(whole, tail, node)
     say(f"{percent(whole.held_ns / max(1, whole.delay_ns))} of the delay was spent behind other messages.")
     for title, name_of in (("cell", lambda one: one.station), ("receiver", lambda one: one.node)):

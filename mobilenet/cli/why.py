@@ -130,11 +130,11 @@ def _one_delivery(run: Path, stories: Stories, one: Delivery, as_json: bool, all
         print_as_json({"message": one.message, "at": one.node, "delay_ns": delay, "stretches": rows})
         return
     say(
-        f"{one.message} was broadcast by {sent.node} at {in_s(sent.time_ns, one.node, '.9g')} and delivered at"
-        f" {one.node} {in_s(delay, one.node, '.9g')} later:"
+        f"{one.message} was {'sent' if stories.record.of_datagrams else 'broadcast'} by {sent.node} at"
+        f" {in_s(sent.time_ns, one.node, '.9g')} and delivered at {one.node} {in_s(delay, one.node, '.9g')} later:"
     )
     print_stretches(rows, one.node)
-    if one.node[0] == "h":
+    if one.node[0] == "h" and not stories.record.of_datagrams:
         say(f"Next: mobilenet spacetime {quoted(run)} --host {one.node} --around message:{one.message}{allowed}")
     else:
         say(f"Next: mobilenet show {quoted(run)}")

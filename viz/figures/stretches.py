@@ -93,9 +93,11 @@ def draw_deliveries(axes: Any, stories: Stories, message: str, at: str | None = 
     ranked = sorted(deliveries, key=lambda one: -delay_ns(stories, one))
     sent = stories.record.broadcasts[message]
     rows = [(one.node, stories.of(message, one.node)) for one in ranked[:MOST_ROWS]]
-    cross = draw_waterfall(axes, rows, [sent.time_ns] * len(rows), f"time since the broadcast by {sent.node}")
-    of_all = f"{len(rows)} of " if len(ranked) > len(rows) else ""
-    return f"{of_all}{counted(len(ranked), 'delivery')} of {message}, the slowest first.{cross}"
+    verb = "sent" if stories.record.of_datagrams else "broadcast"
+    cross = draw_waterfall(axes, rows, [sent.time_ns] * len(rows), f"time since {sent.node} {verb} it")
+    return (
+        f"{_number(len(rows), len(ranked), 'delivery')} of {message}{', the slowest first' * (len(rows) > 1)}.{cross}"
+    )
 
 
 def draw_waterfall(
@@ -136,8 +138,11 @@ def draw_interruptions(axes: Any, found: Sequence[Interruption], walk: Interrupt
     rows = [(one.name, walk.of(one)) for one in ranked]
     since_ns = [one.last_ns for one in ranked]
     cross = draw_waterfall(axes, rows, since_ns, "time since the last delivery before the handoff")
-    of_all = f"{len(rows)} of " if len(found) > len(rows) else ""
-    return f"{of_all}{counted(len(found), 'interruption')}, the longest first.{cross}"
+    return f"{_number(len(rows), len(found), 'interruption')}{', the longest first' * (len(rows) > 1)}.{cross}"
+
+
+def _number(drawn: int, all_of_them: int, noun: str) -> str:
+    return f"{drawn} of {counted(all_of_them, noun)}" if drawn < all_of_them else counted(drawn, noun)
 
 
 def _legend(drawn: Iterable[str]) -> tuple[list[Any], list[str]]:
