@@ -149,6 +149,9 @@ class ControlledPort:
     def send(self, to: int, message: Any) -> None:
         self.effects.frame(to, message)
 
+    def unicast(self, to: int, message: Any) -> None:
+        self.effects.frame(to, message)
+
     def expired(self, host: int) -> None:
         self.effects.tell("expired", host)
 

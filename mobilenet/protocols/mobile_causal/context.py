@@ -42,6 +42,7 @@ class Context:
     nxt: int = 0  # ... and the next position that it will deliver (F1b: "next"; the paper has both this and "last")
     rec: dict[int, Item] = field(default_factory=dict)  # recovery messages left: numbers nxt..base-1
     skip: set[int] = field(default_factory=set)  # numbers of the stream it delivered elsewhere
+    have: set[int] = field(default_factory=set)  # repair: what is in the host's RBuffer, above nxt
     rbuf: dict[int, int] = field(default_factory=dict)  # OWN: App_hs out of order, number -> body
     pend: list[Req1] = field(default_factory=list)  # requests of higher sessions, caught while not owner
     answers: set[int] = field(default_factory=set)  # stations that answered Nothing; only counted

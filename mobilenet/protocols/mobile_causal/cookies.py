@@ -10,8 +10,8 @@ Deviations  F11  print answers every join (A2:31-36): a late copy of a join, beh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from mobilenet.clock import ns
 
@@ -43,8 +43,11 @@ class Numbers:
 
 
 class Cookies:
-    def __init__(self, port: Port, parameters: MobileCausalParameters, numbers: Iterator[int]) -> None:
+    def __init__(
+        self, port: Port, send: Callable[[int, Any], None], parameters: MobileCausalParameters, numbers: Iterator[int]
+    ) -> None:
         self._port = port
+        self._send = send
         self._lifetime_ns = ns(parameters.cookie_lifetime_s)
         self._numbers = numbers
         self._held: dict[int, Cookie] = {}  # host -> the cookie it was sent
@@ -61,7 +64,7 @@ class Cookies:
             del self._held[m.host]
             return True
         if held.ses == m.ses:
-            self._port.send(m.host, Chal(m.host, m.ses, held.k))
+            self._send(m.host, Chal(m.host, m.ses, held.k))
         return False
 
     def forget(self, host: int, below_ses: int) -> None:

@@ -23,6 +23,7 @@ from .messages import (
     AppSh,
     Chal,
     Delete,
+    Have,
     Init,
     InitAck,
     Join,
@@ -38,13 +39,15 @@ from .messages import (
     Rsp2,
 )
 from .parameters import LOOKS, MobileCausalParameters
+from .selective_host import SelectiveHost
+from .selective_station import SelectiveStation
 from .stable import Stable
 from .station import Station
 
 
 class MobileCausal(Declaration):
     name = "mobile_causal"
-    host, station, stable, parameters = Host, Station, Stable, MobileCausalParameters
+    stable, parameters = Stable, MobileCausalParameters
     promises = "causal"
     buffers = ("sbuffer", "rbuffer")
     delivers_only_connected = True
@@ -63,7 +66,7 @@ class MobileCausal(Declaration):
     keeps_until_acknowledged = True
     numbers_once = True
     kinds: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "host": (AppHs, AckH, Join, Init, Leave),
+        "host": (AppHs, AckH, Have, Join, Init, Leave),
         "station": (AppSh, AppCo, AckC, Chal, InitAck, LeaveAck, Reinit, Reset),
         "wired": (App, Req1, Delete, Nothing, Objection, Rsp1, Req2, Rsp2),
     }
@@ -80,6 +83,14 @@ class MobileCausal(Declaration):
         "acknowledged": (("station", ("AckC",), 1),),
         "answers": (("Req1",), ("Nothing", "Objection", "Rsp1")),  # each request has one from each other station
     }  # fmt: skip
+
+    @staticmethod
+    def host(port: Any, stable: Stable, p: MobileCausalParameters, stations: int, check: bool = True) -> Host:  # type: ignore[override]
+        return (SelectiveHost if p.repair == "selective" else Host)(port, stable, p, stations, check)
+
+    @staticmethod
+    def station(port: Any, wired: Any, p: MobileCausalParameters, stations: int, check: bool = True) -> Station:  # type: ignore[override]
+        return (SelectiveStation if p.repair == "selective" else Station)(port, wired, p, stations, check)
 
     @staticmethod
     def first_join_spread_s(p: MobileCausalParameters) -> float:

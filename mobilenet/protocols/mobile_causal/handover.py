@@ -39,7 +39,8 @@ Deviations  F1b  A4:65,81    `seq > seqC` drops the message whose number is "nex
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..port import StationPort, WiredPort
 from .context import Context, Contexts, State
@@ -54,10 +55,11 @@ class Handover:
     """`numbers` gives this station's requests and cookies their numbers."""
 
     def __init__(
-        self, port: StationPort, wired: WiredPort, contexts: Contexts, stream: CellStream, cookies: Cookies,
+        self, port: StationPort, send: Callable[[int, Any], None], wired: WiredPort, contexts: Contexts, stream: CellStream, cookies: Cookies,
         numbers: Iterator[int], stations: int, check: bool,
     ) -> None:  # fmt: skip
         self._port = port
+        self._send = send
         self._wired = wired
         self._contexts = contexts
         self._stream = stream
@@ -100,7 +102,7 @@ class Handover:
             c.base = c.nxt = self._stream.next_number  # A2:35, F12b
             self._become_owner(c)
         else:  # no station owns h, or this request is superseded
-            self._port.send(c.host, Reset(c.host, c.ses))  # F15
+            self._send(c.host, Reset(c.host, c.ses))  # F15
             self.drop(c)
 
     def on_objection(self, source: int, m: Objection) -> None:
@@ -229,5 +231,5 @@ class Handover:
         skip = tuple(sorted(c.skip))  # F3a
         base = max(c.base, c.nxt)
         init_ack = InitAck(c.host, c.ses, c.nxt, base, skip, c.seq_h, c.gap)  # F15 (gap: until it is confirmed)
-        self._port.send(c.host, init_ack)  # A2:17, A2:30, A2:35, A4:95, A4:96, F5
+        self._send(c.host, init_ack)  # A2:17, A2:30, A2:35, A4:95, A4:96, F5
         self._stream.begin_recovery(c)  # A4:91

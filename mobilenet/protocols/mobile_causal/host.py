@@ -74,6 +74,7 @@ class Host:
         self._port = port
         self.stable = stable  # F8 (lc and nxt are in it: nothing delivered is forgotten)
         self._p = parameters
+        self._send: Callable[[int, Any], None] = port.send
         self._recovering = stable.status is not Status.OUT  # until on_recover
         self._connected = False  # the paper's estab; False in status MEMBER: its init
         self._rbuf = RBuffer()
@@ -84,7 +85,7 @@ class Host:
         self._control_timer = port.timer(self._send_control)
         self._ack_timer = port.timer(self._send_ack)
         self._heartbeat_timer = port.timer(self._send_ack)
-        self._resender: Resender[int] = Resender(port, parameters, self._make_app, self._to_cell)
+        self._resender: Resender[int] = self._new_resender()
         self._on: dict[type, Callable[[Any], None]] = {
             AppSh: self._on_app_sh,  # A1:15
             AppCo: self._on_app_co,  # A1:23
@@ -95,6 +96,9 @@ class Host:
             Reinit: self._on_reinit,  # F15
             Reset: self._on_reset,  # F15
         }
+
+    def _new_resender(self) -> Resender[int]:
+        return Resender(self._port, self._p, self._make_app, self._to_cell)
 
     def buffer_sizes(self) -> tuple[int, ...]:
         rbuf = self._rbuf
@@ -197,7 +201,7 @@ class Host:
         message = self._control_message()
         if message is None or self._cell is None:
             return
-        self._port.send(self._cell, message)  # A1:5, A1:9, A1:13, A1:51
+        self._send(self._cell, message)  # A1:5, A1:9, A1:13, A1:51
         jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
         self._control_timer.start(ns(self._p.control_interval_s * jitter))  # A1:52
 
@@ -353,7 +357,10 @@ class Host:
         jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
         self._heartbeat_timer.start(ns(self._p.heartbeat_s * jitter))
         if self._connected and self._cell is not None and self._cell == self._session_station:  # A1:48
-            self._port.send(self._cell, AckH(self._port.me, self.stable.ses, self.stable.nxt))  # A1:49
+            self._acknowledge(self._cell)  # A1:49
+
+    def _acknowledge(self, station: int) -> None:
+        self._send(station, AckH(self._port.me, self.stable.ses, self.stable.nxt))
 
     def _make_app(self, seq: int) -> AppHs | None:
         """A copy of an own message, if there is whom to send it to      A1:10, A1:50-52"""
@@ -363,7 +370,7 @@ class Host:
 
     def _to_cell(self, message: AppHs) -> None:
         assert self._cell is not None
-        self._port.send(self._cell, message)  # A1:11, A1:51
+        self._send(self._cell, message)  # A1:11, A1:51
 
     def on_sent(self, message: Any) -> None:
         if type(message) is AppHs:

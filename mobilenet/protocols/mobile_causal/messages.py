@@ -3,7 +3,8 @@
 Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
           section IV.A; the fields as repaired are ours: docs/protocols/mobile-causal.md
 Names     App_hs AppHs, App_sh AppSh, App_Co AppCo, App_ss App, ack_h AckH, ack_C AckC, init_ACK InitAck,
-          leave_ACK LeaveAck, Req_1 Req1, Rsp_1 Rsp1, ...; not in the paper: Chal, Reinit, Reset, Nothing, Objection
+          leave_ACK LeaveAck, Req_1 Req1, Rsp_1 Rsp1, ...; not in the paper: Have, Chal, Reinit, Reset, Nothing,
+          Objection
 Units     bytes. A skip set takes one bit per number from `base` to its last. Each wireless message carries a
           station: the one addressed, or the sending one. The port keeps it with the message (`to`, `sender`); its
           bytes are counted here
@@ -56,6 +57,17 @@ class AckH(NamedTuple):
     host: Id
     ses: Number
     nxt: Number
+
+
+@message(acknowledges=True)
+class Have(NamedTuple):
+    """ack_h of `repair: selective`, for the station and all hosts of its cell: what a host has received."""
+
+    station: Id
+    host: Id
+    ses: Number
+    nxt: Number
+    have: Annotated[tuple[int, ...], BitsFrom("nxt"), Listed("have")]  # ascending, above nxt; not delivered yet
 
 
 @wireless

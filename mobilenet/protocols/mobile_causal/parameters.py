@@ -8,7 +8,7 @@ Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that to
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -109,6 +109,40 @@ class MobileCausalParameters(BaseModel):
         gt=0,
         le=600,
         description="time for which a station remembers the challenge of a join (ours)",
+    )
+    repair: Literal["none", "selective"] = Field(
+        default="none",
+        description="none: losses are repaired as in the paper; selective: as in docs/protocols/repair.md (ours)",
+    )
+    report_s: float = Field(
+        default=0.04,
+        gt=0,
+        le=10,
+        description="selective: maximum delay of the first report of a gap; it doubles with each further one (ours)",
+    )
+    most_reports: int = Field(
+        default=5,
+        ge=1,
+        le=100,
+        description="selective: maximum number of reports of a gap without progress (ours)",
+    )
+    repair_rest_s: float = Field(
+        default=0.02,
+        ge=0,
+        le=10,
+        description="selective: time after a copy in which a report causes no other copy (ours)",
+    )
+    doubt_s: float = Field(
+        default=0.06,
+        ge=0,
+        le=10,
+        description="selective: time after which a copy that a host does not mention counts as lost (ours)",
+    )
+    uplink_s: float = Field(
+        default=0.1,
+        gt=0,
+        le=60,
+        description="selective: time after which a host sends its own message again; it doubles up to I(x) (ours)",
     )
     expiry_s: float | None = Field(
         default=None,

@@ -70,15 +70,18 @@ class Station:
         self, port: StationPort, wired: WiredPort, parameters: MobileCausalParameters, stations: int, check: bool = True
     ) -> None:
         self._port = port
+        self._send = self._unicast(port)
         self._wired = wired
         self._p = parameters
         self._check = check
         self._expiry_s = parameters.expiry_s  # F15 (T; None: never)
         numbers = Numbers()
         self.ctx = Contexts()
-        self._stream = CellStream(port, parameters, self.ctx, check)
-        self._cookies = Cookies(port, parameters, numbers)
-        self._handover = Handover(port, wired, self.ctx, self._stream, self._cookies, numbers, stations, check)
+        self._stream = self._new_stream(check)
+        self._cookies = Cookies(port, self._send, parameters, numbers)
+        self._handover = Handover(
+            port, self._send, wired, self.ctx, self._stream, self._cookies, numbers, stations, check
+        )
         self._ack_timer = port.timer(self._on_ack_timer)
         self._expiry_timer = port.timer(self._on_expiry_timer)
         if self._expiry_s is not None:
@@ -101,6 +104,12 @@ class Station:
             Rsp2: handover.on_rsp2,  # A4:85
             Delete: handover.on_delete,  # A4:97
         }
+
+    def _unicast(self, port: StationPort) -> Callable[[int, Any], None]:
+        return port.send
+
+    def _new_stream(self, check: bool) -> CellStream:
+        return CellStream(self._port, self._send, self._p, self.ctx, check)
 
     @property
     def next_number(self) -> int:
@@ -137,6 +146,7 @@ class Station:
         c = self.ctx.get(m.host)
         if c is None or c.state is not State.OWN:  # F4a, F4b
             return
+        is_new = m.seq >= c.seq_h
         if c.seq_h <= m.seq < c.seq_h + self._p.window and m.seq not in c.rbuf:  # A2:3, A2:7
             c.rbuf[m.seq] = m.body  # A2:8
             self.ctx.rbuf_total += 1
@@ -146,17 +156,20 @@ class Station:
                 c.seq_h += 1  # A2:5
                 self._wired.broadcast(App(item.id, item.body))  # A2:4, A2:46
                 self._stream.append(item, from_wire=False)  # A2:4, A2:44-47
-        if not self._ack_timer.running:  # by a duplicate too: the ack was lost
+        self._start_ack_timer(is_new)  # by a duplicate too: the ack was lost
+
+    def _start_ack_timer(self, is_new: bool) -> None:
+        if not self._ack_timer.running:
             self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A3:50
 
     def _on_ack_h(self, m: AckH) -> None:
         """ack_h                                                         A2:9-17"""
         c = self.ctx.get(m.host)
         if c is None:  # harmless if the ack is stale: only its own session heeds the answer
-            self._port.send(m.host, Reinit(m.host, m.ses))  # F15 (the stub is gone)
+            self._send(m.host, Reinit(m.host, m.ses))  # F15 (the stub is gone)
         elif m.ses == c.ses and c.state is State.OWN:  # A2:10
             if c.expired:
-                self._port.send(m.host, Reinit(m.host, m.ses))  # F15 (expired)
+                self._send(m.host, Reinit(m.host, m.ses))  # F15 (expired)
             else:
                 c.gap = False  # F15 (the session that announced it is confirmed)
                 self._stream.advance(c, m.nxt)  # A2:11-14
@@ -182,7 +195,7 @@ class Station:
         elif m.ses > c.ses:  # A2:21
             self._new_session(c, m)
         elif c.expired:  # the same session cannot be confirmed twice with different contents
-            self._port.send(m.host, Reinit(m.host, m.ses))  # F15 (same session)
+            self._send(m.host, Reinit(m.host, m.ses))  # F15 (same session)
         else:
             self._handover.send_init_ack(c)  # A2:30
 
@@ -206,7 +219,7 @@ class Station:
         if c is not None and c.ses < m.ses:  # A2:40, F13b
             self._handover.drop(c)  # A2:41
         self._wired.broadcast(Delete(m.host, m.ses))  # A2:42
-        self._port.send(m.host, LeaveAck(m.host, m.ses))  # A2:43
+        self._send(m.host, LeaveAck(m.host, m.ses))  # A2:43
 
     # --- from stations
 

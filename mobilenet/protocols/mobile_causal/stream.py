@@ -17,6 +17,7 @@ Deviations  F14      first frames are never held back, so that one silent host d
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from mobilenet.clock import ns
@@ -32,8 +33,13 @@ Key = tuple[int, int]  # (number, host or CELL): what a station resends, oldest 
 
 
 class CellStream:
-    def __init__(self, port: Port, parameters: MobileCausalParameters, contexts: Contexts, check: bool) -> None:
+    def __init__(
+        self, port: Port, send: Callable[[int, Any], None], parameters: MobileCausalParameters, contexts: Contexts,
+        check: bool,
+    ) -> None:  # fmt: skip
         self._port = port
+        self._send = send
+        self._p = parameters
         self._contexts = contexts
         self._check = check
         self._jitter_s = parameters.forwarding_jitter_s
@@ -148,7 +154,7 @@ class CellStream:
         if isinstance(message, AppSh):
             self._port.broadcast(message)
         else:
-            self._port.send(message.host, message)
+            self._send(message.host, message)
 
     def on_sent(self, message: Any) -> None:
         """The radio has sent or dropped a copy."""

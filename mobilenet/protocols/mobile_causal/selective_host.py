@@ -1,0 +1,158 @@
+"""A host with `repair: selective`: it tells its cell what it has, and reports gaps at once.
+
+Source      ours: docs/protocols/repair.md; over host.py, which is Wilhelm, Arantes and Sens (2020), Algorithm 1
+Names       Have -> ack_h (A1:49) with what is in RBuffer; T -> report_s
+Assumes     as host.py. Hosts of a cell may or may not hear each other
+Deviations  R1  A1:11,49  what is for one station is a unicast frame, which the MAC acknowledges and repeats. In print
+                          nobody does: an App_hs that collides waits I(x), one second
+            R2  A1:49     ack_h says nothing of holes: with number 3 lost and 4 to 9 in RBuffer, the station sends all
+                          seven again, or waits. Have lists what is in RBuffer, and is for all hosts of the cell as well
+            R3  A1:38     a gap waits for ackTimeout, half a second, and then for I(x). Here it is reported within T;
+                          again after 2T, 4T, ..., at most `most_reports` times without progress, then by the old timers.
+                          A report that says the same is as good as an own one: who hears it keeps silent, and backs off
+            R4  A1:34     only ack_C trims SBuffer. An own message in the cell's stream was accepted too, and so were
+                          all before it: a station accepts in order, and numbers of own messages are never used again
+            R5  A1:15     who misses the last message of a burst sees no hole. The largest number in the Have of another
+                          host of the same station exists as well
+            R6  A1:52     an own message that is not accepted is sent again after `uplink_s`, 2, 4, ... times that, up to
+                          I(x): the MAC has given it up, or its answer was lost
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.clock import ns
+
+from ..port import timer_name
+from .host import Host
+from .messages import AppCo, AppHs, AppSh, Have, InitAck
+from .resend import Resender
+
+NOTHING = -1  # below every number
+
+
+class QuickResender(Resender[int]):
+    """R6: the first tries follow each other quickly, until one is accepted."""
+
+    __slots__ = ("_tries",)
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._tries = 0
+
+    def forget(self, key: int) -> None:
+        self._tries = 0
+        super().forget(key)
+
+    def interval_ns(self) -> int:
+        usual_ns = super().interval_ns()
+        jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
+        quick_ns = ns(self._p.uplink_s * jitter) << min(self._tries, 20)
+        self._tries += 1
+        return min(usual_ns, quick_ns)
+
+
+class SelectiveHost(Host):
+    def __init__(self, port: Any, *arguments: Any) -> None:
+        super().__init__(port, *arguments)
+        self._send = port.unicast  # R1
+        self._newest = NOTHING  # the largest number of the stream that is known to exist in this session
+        self._reports = 0  # of the present gap, since the last progress
+        self._report_timer = port.timer(self._report)
+
+    def _new_resender(self) -> Resender[int]:
+        return QuickResender(self._port, self._p, self._make_app, self._to_cell)  # R6
+
+    # --- sessions
+
+    def _new_session(self, cause: str) -> None:
+        self._forget_gap()
+        super()._new_session(cause)
+
+    def _clear_volatile(self) -> None:
+        self._forget_gap()
+        super()._clear_volatile()
+
+    def _forget_gap(self) -> None:
+        self._newest, self._reports = NOTHING, 0
+        self._report_timer.stop()
+
+    # --- from stations, and from hosts of the same cell
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        if type(message) is Have:
+            self._on_have(message)
+        else:
+            super().on_receive(sender, message)
+
+    def _on_app_sh(self, m: AppSh) -> None:
+        if m.id.host == self._port.me:
+            self._acknowledged(m.id.seq + 1)  # R4
+            self._try_leave()
+        position = self.stable.nxt
+        super()._on_app_sh(m)
+        self._look_for_gaps(position, m.number)
+
+    def _on_app_co(self, m: AppCo) -> None:
+        position = self.stable.nxt
+        super()._on_app_co(m)
+        self._look_for_gaps(position, NOTHING)
+
+    def _on_init_ack(self, m: InitAck) -> None:
+        super()._on_init_ack(m)
+        self._look_for_gaps(NOTHING, self._rbuf.base - 1)
+
+    def _on_have(self, m: Have) -> None:
+        """What another host of this cell has, or lacks as well."""
+        if not self._connected or m.station != self._session_station or m.station != self._cell:
+            return
+        self._look_for_gaps(self.stable.nxt, m.have[-1] if m.have else m.nxt - 1)  # R5
+        if self._report_timer.running and self._says_the_same(m):
+            self._report_timer.stop()
+            self._wait_to_report()  # R3
+
+    def _says_the_same(self, m: Have) -> bool:
+        """Whether the other host lacks all that this one does, and the report shows it."""
+        last = m.have[-1] if m.have else NOTHING
+        return self.stable.nxt >= self._rbuf.base and all(
+            m.nxt <= number < last and number not in m.have for number in self._missing()
+        )
+
+    def _missing(self) -> list[int]:
+        rbuf = self._rbuf
+        last = min(self._newest + 1, self.stable.nxt + self._p.window)
+        return [n for n in range(self.stable.nxt, last) if n not in rbuf.stream and n not in rbuf.skip]
+
+    # --- gaps
+
+    def _look_for_gaps(self, position: int, number: int) -> None:
+        """After a message: `position` was the next number before it, and `number` is known to exist."""
+        if not self._connected:
+            return
+        self._newest = max(self._newest, number)
+        if self.stable.nxt != position:
+            self._reports = 0
+        if self.stable.nxt > self._newest:  # all that is known has been delivered
+            self._report_timer.stop()
+        elif not self._report_timer.running:
+            self._wait_to_report()
+
+    def _wait_to_report(self) -> None:
+        if self._reports < self._p.most_reports:  # R3
+            self._report_timer.start(ns(self._p.report_s * self._port.uniform(0.2, 1)) << self._reports)
+            self._reports += 1
+
+    @timer_name("gap report")
+    def _report(self) -> None:
+        self._send_ack()
+        self._wait_to_report()
+
+    def _acknowledge(self, station: int) -> None:
+        rbuf, nxt = self._rbuf, self.stable.nxt
+        received = sorted(n for n in (*rbuf.recovery, *rbuf.stream) if nxt < n < nxt + self._p.window)
+        self._port.broadcast(Have(station, self._port.me, self.stable.ses, nxt, tuple(received)))  # R2
+
+    def on_sent(self, message: Any) -> None:
+        if type(message) is AppHs:
+            self._resender.done(message.seq, message)
