@@ -70,6 +70,8 @@ class Conduct(NamedTuple):
     looks_every_ns: int | None = None
     gaps_follow_handoffs: bool = False  # a gap comes just after the end of a handoff that relayed nothing
     numbers_once: bool = False  # a station numbers each message once, and hosts deliver in the order of its numbers
+    stream_acknowledges: bool = False  # an own message that a host receives from a station acknowledges it
+    unicasts: bool = False  # what is for one node may be acknowledged by the MAC
 
 
 class Switch(NamedTuple):

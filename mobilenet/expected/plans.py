@@ -55,7 +55,7 @@ def conduct_of(protocol: Any) -> Conduct | None:
     return Conduct(
         declaration.delivers_only_connected, declaration.details, declaration.forgets_after_s(protocol),
         declaration.keeps_until_acknowledged, declaration.looks_every_ns(protocol), declaration.gaps_follow_handoffs,
-        declaration.numbers_once,
+        declaration.numbers_once, declaration.stream_acknowledges(protocol), declaration.unicasts(protocol),
     )  # fmt: skip
 
 
@@ -100,12 +100,14 @@ def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio
     declaration = declaration_of(scenario.protocol)
     return Radio(
         min(losses), max(losses),
-        "connections" in declaration.needs or issubclass(declaration, OwnDeclaration),
+        "connections" in declaration.needs
+        or issubclass(declaration, OwnDeclaration)
+        or declaration.unicasts(scenario.protocol),
         wireless.retry_limit - 1 if wireless.mac == "dcf" else 0,
         scenario.stations.backbone.detects,
         _are_always_up(scenario, hosts),
         None if declaration.kinds is None else _kinds(scenario, declaration.kinds, framing),
-        declaration.takes,
+        declaration.takes_with(scenario.protocol),
     )  # fmt: skip
 
 

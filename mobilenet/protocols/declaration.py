@@ -80,6 +80,21 @@ class Declaration:
 
     # --- what follows from its parameters `p`
 
+    @classmethod
+    def takes_with(cls, p: Any) -> Mapping[str, tuple[Any, ...]]:
+        """`takes`, with these parameters."""
+        return cls.takes
+
+    @staticmethod
+    def stream_acknowledges(p: Any) -> bool:
+        """Whether a host that receives an own message from a station takes it, and all before it, as acknowledged."""
+        return False
+
+    @staticmethod
+    def unicasts(p: Any) -> bool:
+        """Whether it sends frames that the MAC acknowledges, beside those of connections."""
+        return False
+
     @staticmethod
     def first_join_spread_s(p: Any) -> float:
         """Hosts that are there from the beginning join within this time."""

@@ -136,6 +136,7 @@ class Node:
         framing, node = self._framing, self.counterpart(whole("unicast: the receiver", to))
         psdu_bytes, duration_ns = framing.acknowledged_datagram(whole("size_bytes", message.size_bytes))
         rate_mbps = framing.unicast_mbps
+        self._sample_lists(message)
         self._enqueue(Frame(self.transceiver, node, message, psdu_bytes, duration_ns, rate_mbps, self, True))
 
     def counterpart(self, to: int) -> Transceiver:
@@ -159,11 +160,14 @@ class Node:
     def _transmit(self, to: Transceiver | None, message: Any) -> None:
         framing = self._framing
         psdu_bytes, duration_ns = framing.datagram(whole("size_bytes", message.size_bytes))
-        for quantity, length in message.list_sizes():
-            self._samples.add(self._calendar.now, self.name, str(quantity), whole("list_sizes: a length", length))
+        self._sample_lists(message)
         self._enqueue(
             Frame(self.transceiver, to, message, psdu_bytes, duration_ns, framing.broadcast_mbps, client=self)
         )
+
+    def _sample_lists(self, message: Any) -> None:
+        for quantity, length in message.list_sizes():
+            self._samples.add(self._calendar.now, self.name, str(quantity), whole("list_sizes: a length", length))
 
     # --- called by the radio
 

@@ -20,6 +20,7 @@ from .messages import (
     App,
     AppCo,
     AppHs,
+    AppOne,
     AppSh,
     Chal,
     Delete,
@@ -67,12 +68,12 @@ class MobileCausal(Declaration):
     numbers_once = True
     kinds: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "host": (AppHs, AckH, Have, Join, Init, Leave),
-        "station": (AppSh, AppCo, AckC, Chal, InitAck, LeaveAck, Reinit, Reset),
+        "station": (AppSh, AppOne, AppCo, AckC, Chal, InitAck, LeaveAck, Reinit, Reset),
         "wired": (App, Req1, Delete, Nothing, Objection, Rsp1, Req2, Rsp2),
     }
     takes: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "delivered": (("host", ("AppHs",), 1), ("wired", ("App",), 0)),
-        "delivered in a cell": (("station", ("AppSh", "AppCo"), 1),),
+        "delivered in a cell": (("station", ("AppSh", "AppOne", "AppCo"), 1),),
         "join": (
             ("host", ("Join",), 2), ("station", ("Chal",), 1), ("station", ("InitAck",), 1), ("wired", ("Req1",), 0),
         ),  # the second one with the cookie
@@ -91,6 +92,21 @@ class MobileCausal(Declaration):
     @staticmethod
     def station(port: Any, wired: Any, p: MobileCausalParameters, stations: int, check: bool = True) -> Station:  # type: ignore[override]
         return (SelectiveStation if p.repair == "selective" else Station)(port, wired, p, stations, check)
+
+    @staticmethod
+    def stream_acknowledges(p: MobileCausalParameters) -> bool:
+        return p.repair == "selective"  # R4
+
+    @classmethod
+    def takes_with(cls, p: MobileCausalParameters) -> Mapping[str, tuple[Any, ...]]:
+        """With R4, a message in the cell's stream acknowledges as well."""
+        if p.repair == "none":
+            return cls.takes
+        return {**cls.takes, "acknowledged": (("station", ("AckC", "AppSh", "AppOne", "AppCo"), 1),)}
+
+    @staticmethod
+    def unicasts(p: MobileCausalParameters) -> bool:
+        return p.repair == "selective"  # R1
 
     @staticmethod
     def first_join_spread_s(p: MobileCausalParameters) -> float:

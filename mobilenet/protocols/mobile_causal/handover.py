@@ -55,7 +55,8 @@ class Handover:
     """`numbers` gives this station's requests and cookies their numbers."""
 
     def __init__(
-        self, port: StationPort, send: Callable[[int, Any], None], wired: WiredPort, contexts: Contexts, stream: CellStream, cookies: Cookies,
+        self, port: StationPort, send: Callable[[int, Any], None], wired: WiredPort, contexts: Contexts,
+        stream: CellStream, cookies: Cookies,
         numbers: Iterator[int], stations: int, check: bool,
     ) -> None:  # fmt: skip
         self._port = port

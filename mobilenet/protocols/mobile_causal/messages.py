@@ -3,7 +3,7 @@
 Source    Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile networks (2020),
           section IV.A; the fields as repaired are ours: docs/protocols/mobile-causal.md
 Names     App_hs AppHs, App_sh AppSh, App_Co AppCo, App_ss App, ack_h AckH, ack_C AckC, init_ACK InitAck,
-          leave_ACK LeaveAck, Req_1 Req1, Rsp_1 Rsp1, ...; not in the paper: Have, Chal, Reinit, Reset, Nothing,
+          leave_ACK LeaveAck, Req_1 Req1, Rsp_1 Rsp1, ...; not in the paper: Have, AppOne, Chal, Reinit, Reset, Nothing,
           Objection
 Units     bytes. A skip set takes one bit per number from `base` to its last. Each wireless message carries a
           station: the one addressed, or the sending one. The port keeps it with the message (`to`, `sender`); its
@@ -102,6 +102,16 @@ class AppSh(NamedTuple):
     body: Body
     # M_d: hosts that must not deliver it; informative, hosts go by the skip set
     delivered: Annotated[tuple[Id, ...], Listed("md")]
+
+
+@wireless
+class AppOne(NamedTuple):
+    """App_sh of `repair: selective` for one host, which still lacks it after several copies for all."""
+
+    host: Id
+    number: Number
+    id: MessageId
+    body: Body
 
 
 @wireless

@@ -138,6 +138,12 @@ class MobileCausalParameters(BaseModel):
         le=10,
         description="selective: time after which a copy that a host does not mention counts as lost (ours)",
     )
+    cell_copies: int = Field(
+        default=4,
+        ge=1,
+        le=100,
+        description="selective: copies for all hosts of the cell before a host that lacks one gets its own (ours)",
+    )
     uplink_s: float = Field(
         default=0.1,
         gt=0,

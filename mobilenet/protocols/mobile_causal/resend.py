@@ -193,3 +193,12 @@ class Resender(Generic[Key]):
         self._left -= 1
         self._waiting_copies[key] = message
         self._hand_over(key, message)  # A1:51
+
+
+class PromptResender(Resender[Key]):
+    """Of `repair: selective`: batches do not rest, since only what somebody is known to lack is sent again."""
+
+    __slots__ = ()
+
+    def _rest(self) -> None:
+        self._rest_until = self._port.now

@@ -8,14 +8,16 @@ Deviations  R1  A1:11,49  what is for one station is a unicast frame, which the 
             R2  A1:49     ack_h says nothing of holes: with number 3 lost and 4 to 9 in RBuffer, the station sends all
                           seven again, or waits. Have lists what is in RBuffer, and is for all hosts of the cell as well
             R3  A1:38     a gap waits for ackTimeout, half a second, and then for I(x). Here it is reported within T;
-                          again after 2T, 4T, ..., at most `most_reports` times without progress, then by the old timers.
-                          A report that says the same is as good as an own one: who hears it keeps silent, and backs off
-            R4  A1:34     only ack_C trims SBuffer. An own message in the cell's stream was accepted too, and so were
+                          again after 2T, 4T, ..., at most `most_reports` times without progress, then by the old
+                          timers. A report that says the same is as good as an own one: a host that hears it keeps
+                          silent, and backs off
+            R4  A1:34     only ack_C trims SBuffer. An own message that any station sends was accepted too, and so were
                           all before it: a station accepts in order, and numbers of own messages are never used again
             R5  A1:15     who misses the last message of a burst sees no hole. The largest number in the Have of another
                           host of the same station exists as well
             R6  A1:52     an own message that is not accepted is sent again after `uplink_s`, 2, 4, ... times that, up to
                           I(x): the MAC has given it up, or its answer was lost
+            R8  A2:44     a copy for the cell reaches a host at the edge too seldom. AppOne is App_sh for one host
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ from mobilenet.clock import ns
 
 from ..port import timer_name
 from .host import Host
-from .messages import AppCo, AppHs, AppSh, Have, InitAck
-from .resend import Resender
+from .messages import AppCo, AppHs, AppOne, AppSh, Have, InitAck
+from .resend import PromptResender, Resender
 
 NOTHING = -1  # below every number
+CARRIERS = (AppSh, AppOne, AppCo)
 
 
-class QuickResender(Resender[int]):
+class QuickResender(PromptResender[int]):
     """R6: the first tries follow each other quickly, until one is accepted."""
 
     __slots__ = ("_tries",)
@@ -60,6 +63,7 @@ class SelectiveHost(Host):
         self._newest = NOTHING  # the largest number of the stream that is known to exist in this session
         self._reports = 0  # of the present gap, since the last progress
         self._report_timer = port.timer(self._report)
+        self._on[AppOne] = self._on_app_one  # R8
 
     def _new_resender(self) -> Resender[int]:
         return QuickResender(self._port, self._p, self._make_app, self._to_cell)  # R6
@@ -83,13 +87,13 @@ class SelectiveHost(Host):
     def on_receive(self, sender: int, message: Any) -> None:
         if type(message) is Have:
             self._on_have(message)
-        else:
-            super().on_receive(sender, message)
+            return
+        if type(message) in CARRIERS and message.id.host == self._port.me:
+            self._acknowledged(message.id.seq + 1)  # R4
+            self._try_leave()
+        super().on_receive(sender, message)
 
     def _on_app_sh(self, m: AppSh) -> None:
-        if m.id.host == self._port.me:
-            self._acknowledged(m.id.seq + 1)  # R4
-            self._try_leave()
         position = self.stable.nxt
         super()._on_app_sh(m)
         self._look_for_gaps(position, m.number)
@@ -98,6 +102,10 @@ class SelectiveHost(Host):
         position = self.stable.nxt
         super()._on_app_co(m)
         self._look_for_gaps(position, NOTHING)
+
+    def _on_app_one(self, m: AppOne) -> None:
+        if m.host == self._port.me:
+            self._on_app_sh(AppSh(m.number, m.id, m.body, ()))  # R8
 
     def _on_init_ack(self, m: InitAck) -> None:
         super()._on_init_ack(m)
@@ -151,7 +159,11 @@ class SelectiveHost(Host):
     def _acknowledge(self, station: int) -> None:
         rbuf, nxt = self._rbuf, self.stable.nxt
         received = sorted(n for n in (*rbuf.recovery, *rbuf.stream) if nxt < n < nxt + self._p.window)
-        self._port.broadcast(Have(station, self._port.me, self.stable.ses, nxt, tuple(received)))  # R2
+        have = Have(station, self._port.me, self.stable.ses, nxt, tuple(received))  # R2
+        if self._reports > 1 and self._newest >= nxt:
+            self._send(station, have)  # R3 (the copy that answered the first report was lost here alone)
+        else:
+            self._port.broadcast(have)
 
     def on_sent(self, message: Any) -> None:
         if type(message) is AppHs:

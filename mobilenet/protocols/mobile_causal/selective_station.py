@@ -20,13 +20,14 @@ Deviations  R1  A2:17,43  as selective_host.py: what is for one host is a unicas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from mobilenet.clock import ns
 
 from .context import Context, State
-from .messages import AppCo, AppSh, Have, Init
+from .messages import AppCo, AppOne, AppSh, Have, Init
+from .resend import PromptResender, Resender
 from .station import Station
 from .stream import CELL, CellStream, Key
 
@@ -35,56 +36,102 @@ class SelectiveStream(CellStream):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._sent_ns: dict[Key, int] = {}  # when a copy was last sent
+        self._copies: dict[int, int] = {}  # how many of a number of the stream have been sent to the cell
+        self._direct: dict[int, set[int]] = {}  # host -> numbers of the stream that are sent to it alone
+
+    def _new_resender(self) -> Resender[Key]:
+        return PromptResender(self._port, self._p, self._copy, self._transmit)  # R3
 
     def note(self, c: Context, have: tuple[int, ...]) -> None:
         """The host has these numbers, and all that is missing between them is sent again."""
         c.have.update(number for number in have if number >= c.nxt)  # R2
+        self._forget_direct(c, lambda number: number in c.have)
         last = have[-1] if have else c.nxt
         now, p = self._port.now, self._p
-        for key in self._lacked(c):
-            sent_ns = self._sent_ns.get(key)
-            rest_s = p.repair_rest_s if key[0] < last else p.doubt_s
-            if sent_ns is not None and now - sent_ns >= ns(rest_s):
-                self._resender.soon(key)  # R3
-
-    def _lacked(self, c: Context) -> Iterator[Key]:
-        """What the host is not known to have, of the next window."""
-        for number in range(c.nxt, min(self.next_number, c.nxt + self._p.window)):
+        for number in range(c.nxt, min(self.next_number, c.nxt + p.window)):
             if number in c.have or number in c.skip:
                 continue
-            yield (number, c.host if number < c.base else CELL)
+            cell, own = (number, CELL), (number, c.host)
+            sent_ns = max(self._sent_ns.get(own, -1), self._sent_ns.get(cell, -1))
+            rest_ns = ns(p.repair_rest_s if number < last else p.doubt_s)
+            if number < c.base:
+                if now - sent_ns >= rest_ns:
+                    self._resender.soon(own)  # R3
+            elif sent_ns >= 0 and now - sent_ns >= rest_ns:
+                if self._copies.get(number, 0) >= p.cell_copies or len(self._lacking(number, 2)) < 2:
+                    self._send_to(c, number)
+                else:
+                    self._resender.soon(cell)  # R3
+
+    def _send_to(self, c: Context, number: int) -> None:
+        self._direct.setdefault(c.host, set()).add(number)
+        self._resender.soon((number, c.host))  # R8
+
+    def _forget_direct(self, c: Context, is_over: Callable[[int], bool]) -> None:
+        direct = self._direct.get(c.host)
+        if direct:
+            for number in [number for number in direct if is_over(number)]:
+                direct.discard(number)
+                self._resender.forget((number, c.host))
+
+    def forget_direct(self, c: Context) -> None:
+        """A new session: nothing of the one before is answered."""
+        self._forget_direct(c, lambda number: True)
+
+    def _lacking(self, number: int, most: int) -> list[Context]:
+        """The hosts, connected and not silent, that are not known to have this number of the stream."""
+        now, found = self._port.now, list[Context]()
+        for c in self._contexts.values():
+            if c.state is not State.OWN or c.expired or now - c.heard_ns > self._silent_ns:
+                continue
+            if max(c.nxt, c.base) <= number and number not in c.have and number not in c.skip:
+                found.append(c)
+                if len(found) == most:
+                    break
+        return found
 
     def advance(self, c: Context, position: int) -> None:
         super().advance(c, position)
+        self._forget_direct(c, lambda number: number < position)
         if c.have:
             c.have = {number for number in c.have if number > position}
+
+    def forget_lists(self, c: Context) -> None:
+        self._forget_direct(c, lambda number: True)
+        super().forget_lists(c)
 
     def collect(self) -> None:
         super().collect()
         oldest = self.oldest
         if len(self._sent_ns) > 2 * len(self.sbuf) + self._p.window:
             self._sent_ns = {key: at for key, at in self._sent_ns.items() if key[1] != CELL or key[0] >= oldest}
+            self._copies = {number: count for number, count in self._copies.items() if number >= oldest}
 
-    def _copy(self, key: Key) -> AppSh | AppCo | None:
+    def _copy(self, key: Key) -> AppSh | AppOne | AppCo | None:
         number, host = key
         if host == CELL:
-            return self._app_sh(number, self.sbuf[number]) if self._is_wanted(number) else None
-        return None if number in self._contexts[host].have else super()._copy(key)  # R2
-
-    def _is_wanted(self, number: int) -> bool:
-        """Whether a host that is connected and not silent may lack this number of the stream."""
-        now = self._port.now
-        return any(
-            max(c.nxt, c.base) <= number and number not in c.have and number not in c.skip
-            for c in self._contexts.values()
-            if c.state is State.OWN and not c.expired and now - c.heard_ns <= self._silent_ns
-        )
+            lacking = self._lacking(number, 2)
+            if len(lacking) == 1:
+                self._send_to(lacking[0], number)  # R8
+            return self._app_sh(number, self.sbuf[number]) if len(lacking) > 1 else None  # R2
+        c = self._contexts[host]
+        if number in c.have:
+            return None  # R2
+        if number < c.base:
+            return super()._copy(key)
+        if c.state is not State.OWN or self._port.now - c.heard_ns > self._silent_ns:
+            return None
+        item = self.sbuf[number]
+        return AppOne(host, number, item.id, item.body)  # R8
 
     def on_sent(self, message: Any) -> None:
         if type(message) is AppSh:
             self._sent_ns[message.number, CELL] = self._port.now
-        elif type(message) is AppCo:
+            self._copies[message.number] = self._copies.get(message.number, 0) + 1
+        elif type(message) in (AppOne, AppCo):
             self._sent_ns[message.number, message.host] = self._port.now
+        if type(message) is AppOne:
+            self._resender.done((message.number, message.host), message)
         super().on_sent(message)
 
 
@@ -114,6 +161,7 @@ class SelectiveStation(Station):
 
     def _new_session(self, c: Context, m: Init) -> None:
         c.have = set()  # R7
+        self._stream.forget_direct(c)
         super()._new_session(c, m)
 
     def _start_ack_timer(self, is_new: bool) -> None:

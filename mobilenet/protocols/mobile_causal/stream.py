@@ -47,8 +47,11 @@ class CellStream:
         self.next_number = 0
         self.sbuf: dict[int, Item] = {}  # contiguous, oldest first
         self._waiting: deque[tuple[int, int]] = deque()  # (when, number) of first frames
-        self._resender: Resender[Key] = Resender(port, parameters, self._copy, self._transmit)
+        self._resender: Resender[Key] = self._new_resender()
         self._timer = port.timer(self._release)
+
+    def _new_resender(self) -> Resender[Key]:
+        return Resender(self._port, self._p, self._copy, self._transmit)
 
     @property
     def oldest(self) -> int:
@@ -138,7 +141,7 @@ class CellStream:
     def _app_sh(self, number: int, item: Item) -> AppSh:
         return AppSh(number, item.id, item.body, self._contexts.delivered_elsewhere(number))
 
-    def _copy(self, key: Key) -> AppSh | AppCo | None:
+    def _copy(self, key: Key) -> Any:
         """What is resent, unless only silent hosts, or hosts on their way elsewhere, still need it."""
         number, host = key
         if host == CELL:
@@ -150,7 +153,7 @@ class CellStream:
         item = c.rec[number]
         return AppCo(host, c.ses, number, item.id, item.body)
 
-    def _transmit(self, message: AppSh | AppCo) -> None:
+    def _transmit(self, message: Any) -> None:
         if isinstance(message, AppSh):
             self._port.broadcast(message)
         else:

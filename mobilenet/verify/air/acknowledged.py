@@ -48,10 +48,14 @@ class _Numbers(NamedTuple):
 
 
 def acknowledged_problem(
-    events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, delay_ns: int
+    events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, delay_ns: int, by_stream: bool
 ) -> str | None:
-    """Return the first message, or size of a buffer, that does not fit."""
+    """Return the first message, or size of a buffer, that does not fit. `by_stream`: an own message that a host
+    receives from a station acknowledges it, and all before it.
+    """
     record = _Record(events, samples, hops, nodes, sessions, delay_ns)
+    if by_stream:
+        record.note_own_messages()
     return next(record.problems(), None)
 
 
@@ -112,6 +116,15 @@ class _Record:
         for (host, _), session in self._sessions.items():
             self._heard.setdefault(host, []).append((session.at_ns - self._delay_ns, session.seq_h, session.row))
 
+    def note_own_messages(self) -> None:
+        hops, names = self._hops, self._names
+        owners = names.mapped([self._nodes.index(name.partition(":")[0]) for name in names.words], -1)
+        rows = self._of("AppSh", "AppOne", "AppCo")
+        rows = rows[hops.is_received[rows] & (owners[rows] == hops.receiver[rows])]
+        counts = self._numbers[names.codes[rows]] + 1
+        for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
+            self._heard.setdefault(int(hops.receiver[row]), []).append((int(hops.receive_ns[row]), count, row))
+
     def _acknowledgement_problems(self, host: int, joins: np.ndarray) -> Iterator[str]:
         """Yield what stations acknowledge too much or too little of."""
         hops, said = self._hops, self._said.get(host, [])
@@ -165,7 +178,7 @@ class _Record:
     def _copy_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
         """Yield copies of messages that were through when something was made that was sent before."""
         hops = self._hops
-        rows = np.flatnonzero(self._kinds.among(("AppHs", "AckH")) & (hops.sender == host) & ~hops.is_wired)
+        rows = np.flatnonzero(self._kinds.among(("AppHs", "AckH", "Have")) & (hops.sender == host) & ~hops.is_wired)
         is_copy = self._kinds.among(("AppHs",))[rows]
         numbers = np.where(is_copy, self._numbers[self._names.codes[rows]], -1)
         begun = [self._sessions.get((host, number)) for number in hops.table.picked("session", rows)]
@@ -184,7 +197,7 @@ class _Record:
 
     def _position_problems(self) -> Iterator[str]:
         """Yield acknowledgements of hosts that confirm less than those before."""
-        rows = self._of("AckH")
+        rows = self._of("AckH", "Have")
         numbers = self._hops.table.picked("session", rows)
         last: dict[tuple[int, int], int] = {}
         for row, host, number in zip(rows.tolist(), self._hops.sender[rows].tolist(), numbers, strict=True):

@@ -113,7 +113,7 @@ def _number_problems(hops: Hops, station: int, arrivals: Arrivals) -> Iterator[s
 
 def _copies(hops: Hops, station: int) -> tuple[np.ndarray, np.ndarray]:
     kinds = hops.table.coded("kind")
-    rows = np.flatnonzero((kinds.codes == kinds.code("AppSh")) & (hops.sender == station))
+    rows = np.flatnonzero(kinds.among(("AppSh", "AppOne")) & (hops.sender == station))
     return rows, np.array([hops.detail_of(row)["number"] for row in rows.tolist()], np.int64)
 
 
@@ -134,7 +134,7 @@ def _owed_problems(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, 
     """Yield sbuffers that have forgotten what a host of the cell has not acknowledged."""
     kinds, numbers = hops.table.coded("kind"), hops.table.coded("session")
     ends = _ends(events, hops, nodes, sessions)
-    acks = np.flatnonzero(kinds.among(("AckH",)) & hops.is_received)
+    acks = np.flatnonzero(kinds.among(("AckH", "Have")) & hops.is_received)
     width = len(numbers.words) + 1
     about = hops.sender[acks] * width + numbers.codes[acks]
     order = np.argsort(about, kind="stable")

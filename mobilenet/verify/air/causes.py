@@ -26,13 +26,13 @@ from mobilenet.verify.air.messages import FOR_ALL, Hops
 from mobilenet.verify.air.nodes import Nodes, first
 
 NEVER = 1 << 62
-NAMED = ("AppHs", "AppSh", "AppCo", "App")
+NAMED = ("AppHs", "AppSh", "AppOne", "AppCo", "App")
 LISTED = ("undelivered", "wanted", "bodies", "new_ids")  # names in lists
 CAUSES = {  # what a station sends about a host and a session <- what of them it has received before
     "Chal": ("Join",),
     "InitAck": ("Join", "Init"),
     "LeaveAck": ("Leave",),
-    "Reinit": ("AckH", "Init"),
+    "Reinit": ("AckH", "Have", "Init"),
     "Reset": ("Init",),
     "Req1": ("Join", "Init", "Req1"),
     "Nothing": ("Req1", "Nothing"),
@@ -105,7 +105,7 @@ def _relay_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
     names, kinds = (hops.table.coded(name) for name in ("message", "kind"))
     keys = names.codes.astype(np.int64) * nodes.count
     got = np.flatnonzero(kinds.among(("AppHs", "App")) & hops.is_received)
-    sent = np.flatnonzero(kinds.among(("AppSh", "App")))
+    sent = np.flatnonzero(kinds.among(("AppSh", "AppOne", "App")))
     early_ns = _earliest(keys[got] + hops.receiver[got], hops.receive_ns[got], keys[sent] + hops.sender[sent])
     if (at := first(hops.send_ns[sent] < early_ns)) is not None:
         yield _uncaused(hops, nodes, int(sent[at]))

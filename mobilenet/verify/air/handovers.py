@@ -31,7 +31,7 @@ from mobilenet.verify.air.heard import expiries
 from mobilenet.verify.air.messages import Hops
 from mobilenet.verify.air.nodes import Nodes
 
-KINDS = ("Chal", "Join", "Init", "InitAck", "AckH", "Req1", "Rsp1", "Req2", "Rsp2")
+KINDS = ("Chal", "Join", "Init", "InitAck", "AckH", "Have", "Req1", "Rsp1", "Req2", "Rsp2")
 CONFIRMED = ("start", "base", "skip", "gap")
 
 
@@ -102,7 +102,7 @@ def _cookie_problem(hops: Hops, groups: dict[About, ByKind]) -> str | None:
 
 def _same_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
     """Yield InitAck that confirm the session in another way than before, to a host that has sent nothing in it."""
-    since_ns = min((ack.send_ns for ack in group.get("AckH", ())), default=NEVER)
+    since_ns = min((ack.send_ns for kind in ("AckH", "Have") for ack in group.get(kind, ())), default=NEVER)
     told: dict[int, dict[str, Any]] = {}
     for answer in group.get("InitAck", ()):
         due = told.setdefault(answer.sender, answer.detail)

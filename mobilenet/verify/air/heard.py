@@ -37,7 +37,7 @@ ACTS = {  # event -> what a host has just received of its station
     "join": ("InitAck",),
     "handoff_end": ("InitAck",),
     "gap": ("InitAck", "Reset"),
-    "deliver": ("AppSh", "AppCo", "InitAck"),
+    "deliver": ("AppSh", "AppOne", "AppCo", "InitAck"),
 }
 DATA = ("TcpData",)
 MARGIN_NS = 1000  # silences are recorded as decimal fractions

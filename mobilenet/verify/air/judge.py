@@ -207,9 +207,11 @@ class _Run:
         events, nodes, samples, delay_ns = self._events, self._nodes, self._samples, self._air.delay_ns
         sessions = sessions_of(events, hops, nodes, delay_ns)
         problem = positions_problem(events, samples, hops, nodes, sessions, delay_ns)
-        problem = problem or acknowledged_problem(events, samples, hops, nodes, sessions, delay_ns)
+        problem = problem or acknowledged_problem(
+            events, samples, hops, nodes, sessions, delay_ns, conduct.stream_acknowledges
+        )
         has_all_wires = wires.is_tree and not self._counters["wired"]["in_flight"]
-        problem = problem or listed_problem(events, samples, hops, nodes, has_all_wires)
+        problem = problem or listed_problem(events, samples, hops, nodes, has_all_wires, conduct.unicasts)
         if problem is not None:
             return "record", problem
         arrivals = arrivals_of(hops, nodes, self._expected, self._counters) if wires.is_tree else None

@@ -30,15 +30,22 @@ WIRED = {
 }
 
 
-def listed_problem(events: Table, samples: Table, hops: Hops, nodes: Nodes, has_all_wires: bool) -> str | None:
-    """Return the first length that differs; `has_all_wires`: each message on the wires has its row."""
-    node = nodes.indices(samples.coded("node"))
+def listed_problem(
+    events: Table, samples: Table, hops: Hops, nodes: Nodes, has_all_wires: bool, is_repeated: bool
+) -> str | None:
+    """Return the first length that differs; `has_all_wires`: each message on the wires has its row; `is_repeated`: the
+    MAC may send a message again, which has no sample of its own.
+    """
+    node, details = nodes.indices(samples.coded("node")), hops.table.coded("detail")
     for quantity, (kind, name) in RADIO.items():
         rows = samples.coded("quantity").rows(quantity)
         sent = hops.table.coded("kind").rows(kind)
         for station in range(nodes.stations):
             measured, own = rows[node[rows] == station], sent[hops.sender[sent] == station]
             own = own[np.diff(hops.send_ns[own], prepend=-1) != 0]  # one row of each frame
+            if is_repeated:
+                about = hops.receiver[own] * len(details.words) + details.codes[own]
+                own = own[np.diff(about, prepend=-1) != 0]
             problem = _order_problem(samples, measured, hops, own, name, quantity)
             if problem is not None:
                 return problem

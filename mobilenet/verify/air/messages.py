@@ -38,7 +38,7 @@ MOST_BYTES = 1 << 40  # no message is longer
 LONGEST = 120  # characters of a detail in a sentence
 RADIO, WIRED = "radio", "wired"
 LINK_CUT, OUT_OF_RANGE = "link_cut", "out_of_range"
-FOR_ALL = ("AppSh", "AckC")  # of the mobile broadcast, what stations broadcast; all else is for one node
+FOR_ALL = ("AppSh", "AckC", "Have")  # of the mobile broadcast, what may be for all; all else is for one node
 
 
 class Hops:

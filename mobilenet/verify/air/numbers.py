@@ -19,7 +19,7 @@ from mobilenet.verify.air.messages import Hops
 from mobilenet.verify.air.nodes import first
 from mobilenet.verify.air.one_stream import chains_of
 
-KIND = "AppSh"
+KINDS = ("AppSh", "AppOne")
 UNKNOWN = -1
 MOST = 1 << 40
 
@@ -28,7 +28,7 @@ def numbers_problem(events: Table, hops: Hops) -> str | None:
     """The first row, or delivery, that does not fit."""
     table = hops.table
     kind, detail, message, sender = (table.coded(name) for name in ("kind", "detail", "message", "sender"))
-    rows = np.flatnonzero((kind.codes == kind.code(KIND)) & ~hops.is_wired & (message.codes >= 0))
+    rows = np.flatnonzero(kind.among(KINDS) & ~hops.is_wired & (message.codes >= 0))
     by_word = np.full(len(detail.words) + 1, UNKNOWN)
     for code in np.unique(detail.codes[rows]).tolist():
         number = json.loads(detail.words[code]).get("number") if code >= 0 else None

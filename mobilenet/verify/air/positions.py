@@ -28,7 +28,7 @@ from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.sizes import NO_SIZES, sizes_of
 
-STREAM, RECOVERY = "AppSh", "AppCo"
+STREAM, RECOVERY = ("AppSh", "AppOne"), "AppCo"
 LANE = 1 << 44  # numbers of one stream, or of one session's recovery messages
 MIDDLE = 1 << 43  # positions may be negative
 
@@ -62,7 +62,7 @@ def positions_problem(
 def _keys(hops: Hops, lanes: dict[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray, int | None]:
     """Return the rows that carry messages to hosts, with their keys, and a row for none."""
     kinds = hops.table.coded("kind")
-    stream, recovery = (kinds.rows(kind) for kind in (STREAM, RECOVERY))
+    stream, recovery = kinds.rows(*STREAM), kinds.rows(RECOVERY)
     lane = hops.sender[stream].tolist()
     about = zip(hops.receiver[recovery].tolist(), hops.table.picked("session", recovery), strict=True)
     lane += [lanes.get(each, -1) for each in about]
@@ -182,7 +182,7 @@ def held_problems(
 def _growth_problem(samples: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> str | None:
     """Return the first rbuffer of a host that grows while nothing arrives."""
     kinds = hops.table.coded("kind")
-    rows = np.flatnonzero(kinds.among((STREAM, RECOVERY)) & hops.is_received)
+    rows = np.flatnonzero(kinds.among((*STREAM, RECOVERY)) & hops.is_received)
     for name, sizes in sizes_of(samples, "rbuffer").items():
         if name[0] != "h":
             continue

@@ -32,8 +32,13 @@ from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.messages import Hops
 
-NUMBERS = {"InitAck": ("start",), "Init": ("lc", "nxt"), "AckH": ("nxt",), "Reset": ()}
-BEGINS = {"Leave": ("leave",), "Init": ("handoff_start",), "AckH": ("join", "handoff_end")}
+NUMBERS = {"InitAck": ("start",), "Init": ("lc", "nxt"), "AckH": ("nxt",), "Have": ("nxt",), "Reset": ()}
+BEGINS = {
+    "Leave": ("leave",),
+    "Init": ("handoff_start",),
+    "AckH": ("join", "handoff_end"),
+    "Have": ("join", "handoff_end"),
+}
 NEVER = 1 << 62
 NONE = -1  # no session
 
@@ -112,8 +117,9 @@ class _Said:
             expired.setdefault(json.loads(text)["host"], []).append(now_ns)
         acknowledged: dict[tuple[str, int], int] = {}  # when a station first received that
         gaps = list(self._of("gap"))
-        for at_ns, sender, _, _, session, _, _ in self._rows(("AckH",), True) if gaps else ():
-            acknowledged.setdefault((sender, session), at_ns)
+        for at_ns, sender, receiver, _, session, _, detail in self._rows(("AckH", "Have"), True) if gaps else ():
+            if receiver == f"s{detail.get('station', receiver[1:])}":  # Have is for the hosts of the cell as well
+                acknowledged.setdefault((sender, session), at_ns)
         for row, now_ns, node, station, session, _, _ in gaps:
             when = f"at {now_ns / SECOND:.6f} s (event {row}): {node} has a gap"
             answer = self._answer(node, session, station, now_ns)
@@ -192,7 +198,7 @@ class _Said:
         delivered: dict[tuple[str, int], list[int]] = {}
         for _, now_ns, node, _, session, _, _ in self._of("deliver"):
             delivered.setdefault((node, session), []).append(now_ns)
-        for at_ns, sender, _, _, session, kind, detail in self._rows(("Init", "AckH"), False):
+        for at_ns, sender, _, _, session, kind, detail in self._rows(("Init", "AckH", "Have"), False):
             confirmed = sender, detail["lc"] if kind == "Init" else session
             before = [each for each in confirmed_in.get(sender, ()) if each < session]
             if kind == "Init" and detail["lc"] != max(before, default=NONE):

@@ -63,10 +63,11 @@ def unframed_problem(
     air = expected.air
     assert air is not None and expected.hosts is not None
     outcomes, is_known = hops.table.coded("fate"), expected.conduct is not None
+    at_one_rate = expected.conduct is not None and not expected.conduct.unicasts
     radio = np.flatnonzero(~hops.is_wired)
     if not len(radio):
         return None
-    sent = _pairs(hops, radio, air, is_known)
+    sent = _pairs(hops, radio, air, at_one_rate)
     problem = next(sender_problems(sent, air), None) or next(_frame_problems(hops, sent), None)
     astray = outcomes.among((OUT_OF_RANGE,))
     problem = problem or next(
@@ -75,7 +76,7 @@ def unframed_problem(
     arrived = radio[~astray[radio]]
     if problem is not None or not len(arrived):
         return problem
-    pairs = _pairs(hops, arrived, air, is_known)
+    pairs = _pairs(hops, arrived, air, at_one_rate)
     kinds = hops.table.coded("kind").among(FOR_ALL if is_known else ())
     whole = _pairs(hops, arrived[kinds[arrived] & (pairs.sender < nodes.stations)], air, is_known)
     bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
@@ -83,7 +84,7 @@ def unframed_problem(
     return problem or outcomes_problem(pairs, nodes, outages, None, expected)
 
 
-def _pairs(hops: Hops, rows: np.ndarray, air: Air, is_known: bool) -> Pairs:
+def _pairs(hops: Hops, rows: np.ndarray, air: Air, at_one_rate: bool) -> Pairs:
     """These rows as those of frames; where one may have been sent in several ways, it ends as early as it can, and
     arrives as late.
     """
@@ -91,7 +92,7 @@ def _pairs(hops: Hops, rows: np.ndarray, air: Air, is_known: bool) -> Pairs:
     begins = np.ones(len(rows), bool)
     begins[1:] = (start_ns[1:] != start_ns[:-1]) | (sender[1:] != sender[:-1])
     carriers = air.carriers
-    if is_known:
+    if at_one_rate:
         carriers = carriers[1:2] if air.only_segments else carriers[:1]
     sizes, which = np.unique(hops.size_bytes[rows], return_inverse=True)
     lasts = [[one.airtime.of(size + one.around_bytes) for size in sizes.tolist()] for one in carriers]

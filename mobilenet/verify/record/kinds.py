@@ -3,7 +3,8 @@
 Checks    only classes that the protocol has are counted, each for the kind of node that sends it
           their bytes follow from their number, from the payload of the application messages in them, and from the
           lengths of their lists, which are sampled when a message is put on a wire or into the queue of a radio
-          each list has a sample for each message; only messages that were dropped, or still wait, have others
+          each list has a sample for each message; only messages that were dropped, or still wait, have others, and only
+          what the MAC sends again has none
           messages that only acknowledge are counted as acknowledgements
 Model     only for protocols whose messages are known (Kind). On the radio the lists of messages that were not sent are
           among the samples; so where there may be such, only bounds are certain
@@ -37,8 +38,8 @@ def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expecte
                 yield f"{side} {name}: this protocol has no such message there"
         for name, kind in known.items():
             counted = found[side].get(name, {"count": 0, "bytes": 0, "control_bytes": 0})
-            more = 0 if side == WIRED else queued
-            yield from _problems(f"{side} {name}", kind, counted, lists, more, expected.payload_bytes)
+            more, again = (0, 0) if side == WIRED else (queued, counters["radio"]["mac_retries"])
+            yield from _problems(f"{side} {name}", kind, counted, lists, (more, again), expected.payload_bytes)
     acknowledging = sum(
         found[side].get(name, {"count": 0})["count"]
         for side, known in kinds.items()
@@ -68,19 +69,21 @@ class _Lists:
 
 
 def _problems(
-    name: str, kind: Kind, counted: Mapping[str, int], lists: _Lists, more: int, payload_bytes: int | None
-) -> Iterator[str]:
-    """`more`: the most messages that have samples and were not sent."""
+    name: str, kind: Kind, counted: Mapping[str, int], lists: _Lists, bounds: tuple[int, int],
+    payload_bytes: int | None,
+) -> Iterator[str]:  # fmt: skip
+    """`bounds`: the most messages that have samples and were not sent, and the most that were sent again without."""
+    more, again = bounds
     count, control = counted["count"], counted["control_bytes"]
     payload = counted["bytes"] - control
     lengths = {entry: lists.of(entry) for entry in kind.entries}
     for entry, values in lengths.items():
-        if not count <= len(values) <= count + more:
+        if not count - again <= len(values) <= count + more:
             yield f"samples: {len(values)} of {entry}, but {count} messages {name} were sent, with one each"
     least = count * kind.fixed_bytes
     if control < least or not kind.entries and kind.is_exact and control != least:
         yield f"{name}: {control} control bytes in {count} messages, each of which has {kind.fixed_bytes}"
-    if kind.entries and kind.is_exact:
+    if kind.entries and kind.is_exact and not again:
         in_lists = sum(int(values.sum()) * (kind.entries[entry] or 0) for entry, values in lengths.items())
         whole = all(len(values) == count for values in lengths.values())
         if control > least + in_lists or whole and control != least + in_lists:
