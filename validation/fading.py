@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-
-from mobilenet.metrics.delay_shares import HELD, PARTS, name_of
 from mobilenet.viz.figures.stretches import Bar, draw_bars
 from mobilenet.viz.style import caption, entitle, page, save
+
+from mobilenet.metrics.delay_shares import HELD, PARTS, name_of
 from mobilenet.why import kinds
 
 RADIOS = ("disk", "capture", "log_distance", "fading", "shadowing")
@@ -82,7 +82,9 @@ def print_table(rows: list[tuple[str, float, pd.Series]], columns: dict[str, Any
 def main(out: Path) -> None:
     found = list(configurations(out))
     for protocol, columns in COLUMNS.items():
-        rows = [(radio, s, means) for s in (12.5, 2.8) for radio, name, at, means in found if (name, at) == (protocol, s)]
+        rows = [
+            (radio, s, means) for s in (12.5, 2.8) for radio, name, at, means in found if (name, at) == (protocol, s)
+        ]
         print(f"\n{NAMES[protocol]}\n")
         print_table(rows, columns, protocol == "mobile_causal")
     bars = [
