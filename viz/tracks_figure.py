@@ -67,7 +67,7 @@ def _field(axes: Any, inspection: Any) -> None:
             axes,
             recorded.x[inspection.begins[alone]],
             recorded.y[inspection.begins[alone]],
-            f"{counted(int(alone.sum()), 'sample')} alone",
+            f"{counted(int(alone.sum()), 'isolated sample')}",
         )
     if cells is not None:
         x, y = cells.stations_m.T
@@ -146,7 +146,7 @@ def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:
             else f"speed (m/s; speeds above {top:g} are in the last bar)"
         ),
         ylabel="% of the time",
-        title="How fast",
+        title="Speed",
         xlim=(0, top),
     )
     if not len(speeds):
@@ -176,7 +176,7 @@ def _presence(axes: Any, inspection: Any) -> None:
             fill=True,
             color="#56B4E9",
             linewidth=0,
-            label="in reach of a station"
+            label="within reach of a station"
             + (f" ({100 * cells.covered_share:.1f} % of the time)" if inspection.host_s else ""),
         )
         axes.stairs(present, edges_s, baseline=covered, fill=True, color=FAULT, linewidth=0, label="out of reach")

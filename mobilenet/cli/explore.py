@@ -31,7 +31,7 @@ def spacetime(
     run: RunDirectory,
     around: Around = None,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="HOST", help="Host, as in h12; by default the host of the event.")
+        str | None, typer.Option("--host", metavar="HOST", help="Host, such as h12; by default the host of the event.")
     ] = None,
     margin_s: Annotated[
         float | None,
@@ -137,7 +137,7 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
 
 def reference(
     wanted: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys or metrics, as in wireless.loss.")
+        list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys or metrics, such as wireless.loss.")
     ] = None,
     search: Annotated[
         str,

@@ -27,7 +27,7 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
         "study": "study:study", "compare": "study_results:compare", "robust": "robust:robust",
         "reproduce": "study:reproduce", "diff": "explore:diff",
     },
-    "Find mistakes": {
+    "Find errors": {
         "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",
         "exhaust": "exhaust:exhaust",
     },

@@ -54,13 +54,13 @@ def swarm(
     command: Annotated[
         str | None,
         typer.Option(
-            "--command", metavar="WORDS", help="Command of hosts and stations, to test programs instead of a protocol."
+            "--command", metavar="WORDS", help="Command that runs each node, to test programs instead of a protocol."
         ),
     ] = None,
     station_command: Annotated[
         str | None,
         typer.Option(
-            "--station-command", metavar="WORDS", help="Command of the stations, if it differs from that of the hosts."
+            "--station-command", metavar="WORDS", help="Command that runs each station, if different from --command."
         ),
     ] = None,
     promises: Annotated[

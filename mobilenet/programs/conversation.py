@@ -155,7 +155,7 @@ class Conversation:
                 most = f"{sys.get_int_max_str_digits():,}"
                 self._fail_line(number, line, f"contains a whole number with more than {most} digits", event)
             if type(action) is not dict or type(action.get("do")) is not str:
-                self._fail_line(number, line, 'expected an object with the key "do", as in {"do":"done"}', event)
+                self._fail_line(number, line, 'expected an object with the key "do", such as {"do":"done"}', event)
             actions.append(action)
         for number, action in enumerate(actions, 1):
             if action["do"] == "done":

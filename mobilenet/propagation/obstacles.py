@@ -85,7 +85,8 @@ def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
         return False
     if origin is None:
         raise ScenarioError(
-            f"{unsaid[0].where}: longitudes and latitudes, as it has no crs that mobilenet knows (RFC 7946), but"
+            f"{unsaid[0].where}: longitudes and latitudes, because the file has no crs that mobilenet knows"
+            " (RFC 7946), but"
             " the position of (0, 0) is not given; expected origin: {lon, lat}, or, if these are metres,"
             ' "crs": null in the file'
         )

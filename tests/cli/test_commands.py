@@ -90,7 +90,7 @@ def test_the_manifest_tells_how_to_repeat(place: Path) -> None:
 def test_check(place: Path) -> None:
     done = mobilenet("check", FIRST, "--set", "hosts.count=7", place=place)
     assert done.returncode == 0 and done.stderr == ""
-    assert "no problems found; 30 s simulated, about" in done.stdout
+    assert "no problems found; 30 s of simulated time, about" in done.stdout
     assert done.stdout.splitlines()[-1] == f"Next: mobilenet run {FIRST} --set hosts.count=7"
 
 

@@ -43,7 +43,7 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
         (("workload.interval_s=0.5", "wireless.broadcast_rate_mbps=1"), "a station's time"),
         (("hosts.count=2000", "workload.interval_s=4000", "wireless.broadcast_rate_mbps=1"), "for heartbeats"),
         (("workload.interval_s=2", "stations.backbone.bandwidth_mbps=0.1"), "a wire's time"),
-        (("protocol={name: beacon}",), "beacon promises nothing about rest"),
+        (("protocol={name: beacon}",), "beacon does not promise to come to rest"),
         (("protocol.name=tcp_flooding", "stations.backbone.delay_ms=600"), "longer than handoff_wait_s"),
         (("protocol.name=tcp_flooding", "protocol.tcp.max_retransmissions=0"), "connections may end needlessly"),
         (("protocol.name=tcp_flooding", "protocol.tcp.connect_timeout_s=0.0001"), "is not set up"),

@@ -86,4 +86,4 @@ def test_the_command(run: Path, tmp_path: Path) -> None:
     assert sum(row["length_ns"] for row in one["stretches"]) == one["interruption_ns"] == first.length_ns
     assert [words[0] for words in followed(tmp_path, "why", run, "--handoffs")][:2] == ["why", "spacetime"]
     wrong = command("why", run, "--handoff", "h0:99", place=run.parent)
-    assert wrong.returncode == 2 and f"expected a handoff of this run, as in {name}" in wrong.stderr
+    assert wrong.returncode == 2 and f"expected a handoff of this run, such as {name}" in wrong.stderr

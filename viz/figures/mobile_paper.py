@@ -1,7 +1,7 @@
 """Figures 6, 7 and 8 of the mobile paper, redrawn from our runs, and its statements on flooding over TCP.
 
 Model     drawn from the tables that `mobilenet reproduce mobile` wrote. Lines are means over replications, bands
-          their t intervals for each moment by itself, thin lines only the first replication: a paper shows one run
+          their t intervals for each moment separately, thin lines only the first replication: a paper shows one run
 Units     seconds, messages
 Errors    OSError, pandas.errors.ParserError where a table is damaged
 Source    Wilhelm, Arantes, Sens (2020), section V; the layout is ours: docs/guide/pictures.md
@@ -115,7 +115,8 @@ def _figure_8(axes: Any, table: pd.DataFrame) -> str:
         )
         each.set_ylim(bottom=0)
     return (
-        "Hosts that walk, 25 messages a second; shaded: a host of the cell of s3 is down, for 3 s first and 1 s longer"
+        "Hosts that walk, 25 messages a second; shaded: a host in the cell of s3 is down, at first for 3 s,"
+        " then 1 s longer"
         f" each time. {METHOD.format(n=n)}"
     )
 

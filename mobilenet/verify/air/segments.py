@@ -143,7 +143,7 @@ class _Segments:
         spans = np.column_stack([self._own, self.seq, self.length])[data]
         _, begins, which = np.unique(spans, axis=0, return_index=True, return_inverse=True)
         if (at := first(self.payload[data] != self.payload[data[begins[which.reshape(-1)]]])) is not None:
-            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, but other rows differ")
+            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, which contradicts other rows")
         names: dict[tuple[int, int], str] = {}
         for at in data.tolist():
             for end, name in self._ends[at]:

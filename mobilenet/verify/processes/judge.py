@@ -68,7 +68,7 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
         events_problem(events, manifest)
         or rows_problem(events, samples, positions, run.counters)
         or _processes_problem(events, manifest)
-        or (f"positions: {len(positions['node'])} rows, but processes have no places" if positions["node"] else None)
+        or (f"positions: {len(positions['node'])} rows, but processes have no positions" if positions["node"] else None)
         or (None if error is not None else _samples_problem(events, samples, manifest))
     )
     if damage is not None:
