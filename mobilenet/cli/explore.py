@@ -152,7 +152,7 @@ def reference(
 ) -> None:
     """Print scenario and study keys, and metrics.
 
-    For each key: type, unit, range, default and meaning. The Markdown tables have the sources as well.
+    For each key: type, unit, range, default and meaning. The Markdown tables also contain the sources.
     """
     with reporting():
         from mobilenet.cli.key_reference import listing, reference

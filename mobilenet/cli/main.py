@@ -19,7 +19,7 @@ from mobilenet.engine import native
 
 PANELS = {  # panel of the help -> command -> module of mobilenet.cli and function in it
     "Run and watch": {"run": "run:run", "live": "live:live", "serve": "serve:serve", "check": "run:check"},
-    "Look": {
+    "Inspect": {
         "show": "run:show", "map": "pictures:map_", "figures": "pictures:figures", "report": "pictures:report",
         "spacetime": "explore:spacetime", "why": "why:why",
     },

@@ -54,7 +54,7 @@ def study(
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a scenario under many settings and seeds.
+    """Run a scenario with many settings and seeds.
 
     The study runs on Spark. The command writes tables and, if the study file has `compare`, a comparison.
     """

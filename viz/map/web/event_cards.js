@@ -168,7 +168,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       h = run.events.host[i],
       t = run.events.time[i],
       s = run.events.station[i];
-    const state = live("The host, now");
+    const state = live("The host now");
     const answer = { crash: "recover", out_of_coverage: "in_coverage" }[kind];
     const later = answer && run.eventsOf(h).find((j) => j > i && run.eventKind(j) === answer);
     const body = el(
@@ -176,7 +176,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       row("Host", hostLink(h, true)),
       row("When", app.clockText(t, true, 3)),
       s >= 0 ? row("Station", stationLink(s, true)) : null,
-      answer ? row("Lasted", later === undefined ? "to the end" : duration(run.events.time[later] - t)) : null,
+      answer ? row("Lasted", later === undefined ? "until the end" : duration(run.events.time[later] - t)) : null,
       state.node,
       MEANING[kind] ? note(MEANING[kind]) : null,
     );

@@ -106,7 +106,7 @@ Mobilenet.messageCard = (app, m) => {
     reached.set(t < msg.time[m] ? "not broadcast yet" : now.have.length + " of " + all + " hosts");
     bar.style.width = (all ? (100 * now.have.length) / all : 0) + "%";
     lackHead.textContent = now.lack.length
-      ? "Not yet: " + counted(now.lack.length, "host") + ", with what is known of each"
+      ? "Not yet: " + counted(now.lack.length, "host") + ", with what is known about each"
       : t < msg.time[m]
         ? "Not broadcast yet"
         : "Delivered to all";
