@@ -38,7 +38,7 @@ def draw(inspection: Any, target: Path, name: str = "") -> None:
         text += f"{counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
         if cells is not None:
             text += (
-                f"; cells with a radius of {cells.range_m:g} m; handoffs by {cells.rule}, looked at every"
+                f"; cells with a radius of {cells.range_m:g} m; handoffs by {cells.rule}, checked every"
                 f" {cells.step_s:g} s"
             )
         caption(figure, text)
@@ -146,7 +146,7 @@ def _speeds(axes: Any, speeds: Any, lasted: Any) -> None:
             else f"speed (m/s; speeds above {top:g} are in the last bar)"
         ),
         ylabel="% of the time",
-        title="Speed",
+        title="How fast",
         xlim=(0, top),
     )
     if not len(speeds):

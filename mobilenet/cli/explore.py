@@ -100,7 +100,7 @@ def diff(
         found = difference(one, other)
         _print_apart("scenario", found.scenario, _or_dash)
         if found.same:
-            say(f"the same {counted(found.common, 'event')}, to the nanosecond")
+            say(f"both runs have the same {counted(found.common, 'event')}, to the nanosecond")
         else:
             is_one = found.common == 1
             say(f"the first {'event is' if is_one else f'{found.common} events are'} the same; then")

@@ -116,7 +116,7 @@ def figures(
         of_studies = {"--metric": metrics, "--x": x, "--latex": latex, "--markdown": markdown}
         given = [option for option, value in of_studies.items() if value]
         if given and not is_study:
-            fail(f"{given[0]} is for studies; {quoted(directory)} is a run", Exit.BAD_INPUT)
+            fail(f"{given[0]} applies only to studies; {quoted(directory)} is a run", Exit.BAD_INPUT)
         with together(folder) as place:
             if is_study:
                 drawn = study_figures(directory, place, look, metrics or (), x)

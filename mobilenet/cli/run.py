@@ -156,7 +156,7 @@ def verify(
             from mobilenet.cli.study_results import verify_study
 
             if repeat:
-                fail(f"--repeat is for one run; name one in {quoted(run / 'runs')}", Exit.BAD_INPUT)
+                fail(f"--repeat applies only to a single run; name one in {quoted(run / 'runs')}", Exit.BAD_INPUT)
             answer = verify_study(run)
             say(f"Next: mobilenet show {quoted(run)}")
             raise typer.Exit(EXITS[answer])
@@ -209,7 +209,7 @@ def show(
             show_study(run, metrics or (), as_json)
             return
         if metrics:
-            fail(f"--metric is for studies; {quoted(run)} is a run", Exit.BAD_INPUT)
+            fail(f"--metric applies only to studies; {quoted(run)} is a run", Exit.BAD_INPUT)
         from mobilenet.api import Run
         from mobilenet.metrics.registry import meaning
         from mobilenet.rundir.kinds import PROCESSES, kind_of

@@ -153,7 +153,8 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
     say(f"{counted(count, 'schedule')} in {time.perf_counter() - started:.0f} s: {parts}")
     if happened:
         say(
-            "A schedule has " + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
+            "Average for each schedule: "
+            + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
         )
     kept = f" --keep {quoted(keep)}" if keep is not None else ""
     say(f"Next: {again(seed + count, count, **others)}{kept}")

@@ -114,7 +114,7 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
         yield (
             f"{scenario.crashes} processes crash, but deliveries are promised only for fewer than"
-            f" {promises['below_crashes']}"
+            f" {promises['below_crashes']} crashes"
         )
     sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
     if scenario.crashes >= sources or not scenario.estimated_messages():

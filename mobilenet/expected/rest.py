@@ -175,8 +175,8 @@ def _unfit_to_resend(protocol: Any, scenario: Scenario) -> Iterator[str]:
         )
     if protocol.silent_after_s < again_s:
         yield (
-            f"silent_after_s is {protocol.silent_after_s:g} s and copies are up to {again_s:g} s apart, so a host that"
-            " has been heard may not be sent any"
+            f"silent_after_s is {protocol.silent_after_s:g} s and copies are up to {again_s:g} s apart, so a host may"
+            " count as silent before a copy is sent to it"
         )
     if protocol.cookie_lifetime_s < asked_s:
         yield (

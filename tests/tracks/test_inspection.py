@@ -300,7 +300,7 @@ def test_the_picture_is_broken_within_gaps(stations: np.ndarray | None, tmp_path
         for path in each.get_paths()
     ]
     assert lines == [[[0, 0], [3, 0], [5, 2]], [[100, 40], [103, 40]]]
-    assert [line.get_xydata().tolist() for line in where.lines if "alone" in str(line.get_label())] == [[[1, 1]]]
+    assert [line.get_xydata().tolist() for line in where.lines if "isolated" in str(line.get_label())] == [[[1, 1]]]
     assert _height(when.patches[-1], np.array([0.5, 1.5, 2.5, 30, 50, 99.5, 100.5])).tolist() == [1, 1, 0, 0, 0, 0, 1]
 
 

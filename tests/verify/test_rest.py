@@ -49,7 +49,7 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
         (("protocol.name=tcp_flooding", "protocol.tcp.connect_timeout_s=0.0001"), "is not set up"),
         (("protocol.name=tcp_flooding", "protocol.silence_s=0.01"), "hosts wait for the answer to a probe"),
         (("protocol.resend_jitter_low=0.95", "protocol.resend_jitter_high=1.1"), "may collide again and again"),
-        (("protocol.silent_after_s=1",), "may not be sent any"),
+        (("protocol.silent_after_s=1",), "count as silent before a copy"),
         (("protocol.cookie_lifetime_s=0.3",), "its cookie may have expired each time"),
         (("wireless.queue_frames=30",), "may be dropped again and again"),
         (("wireless.interference_range_m=500",), "at distances at which they are not sensed"),

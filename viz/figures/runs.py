@@ -72,9 +72,9 @@ def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> A
     record = _record(directory)
     there = [figure for figure, _, wanted, _ in FIGURES if wanted(record)]
     if not there:
-        raise RunError(f"{directory}: has nothing to draw")
+        raise RunError(f"{directory}: contains nothing to draw")
     if name is not None and name not in there:
-        raise RunError(f"figure {name!r}: this run does not have it; expected one of {', '.join(there)}")
+        raise RunError(f"figure {name!r}: not available for this run; expected one of {', '.join(there)}")
     with _drawing(record, name or there[0], look) as (figure, _, _):
         return figure
 

@@ -89,7 +89,7 @@ def _broadcast_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterat
             planned = counted(len(wanted[node]), "broadcast")
             yield (
                 f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans only {planned}"
-                f" broadcasts of {node}"
+                f" of {node}"
             )
         elif now_ns != wanted[node][number]:
             due_ns = wanted[node][number]
