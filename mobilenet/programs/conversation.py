@@ -174,7 +174,7 @@ class Conversation:
         if not data:
             self._fail(f"its program {self._children.how_it_ended(self.child)}, without being asked to stop", "")
         first = data.decode("utf-8", "replace").partition("\n")[0]
-        self._fail_line(1, first, 'after {"do":"done"}: a program writes only in answer to an event', "")
+        self._fail_line(1, first, 'after {"do":"done"}: a program writes only in response to an event', "")
 
     def refuse(self, number: int, answered: int, line: str, what: str, event: str) -> NoReturn:
         """Line `number` of the last answer, which had `answered` of them, asks for what cannot be."""

@@ -353,7 +353,7 @@ def lengths_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "acks")
 
 
-@edit("with that many at that time", "disk fast")
+@edit("with a list of that length at that time", "disk fast")
 def lengths_on_wires_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "undelivered", "wanted", "new_ids")
 

@@ -94,7 +94,9 @@ def _figure_7(axes: Any, table: pd.DataFrame) -> str:
     axes[0].set_ylim(bottom=0)
     inner_legend(axes[0], loc="upper right", bbox_to_anchor=(1, 0.45))
     _course(axes[1], table, "dynamic", "delivery_delay_s", 2, "delivery delay")
-    axes[1].set(title='Delivery delay, which "keeps stable"', ylabel="mean delay of messages broadcast then (s)")
+    axes[1].set(
+        title='Delivery delay, which "keeps stable"', ylabel=("mean delay of messages broadcast at this time (s)")
+    )
     axes[1].set_ylim(bottom=0)
     axes[1].axhline(0.3, color=COLOURS[6], linewidth=0.8, linestyle=":", label="about 0.3 s published")
     inner_legend(axes[1], loc="lower right")

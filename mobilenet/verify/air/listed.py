@@ -103,6 +103,6 @@ def _wired_problem(samples: Table, hops: Hops, node: np.ndarray, quantity: str, 
         if not any(_is(value, length) for length in sent.get((sender, at_ns), ())):
             return (
                 f"samples: {quantity} is {value:g} at s{sender} at {at_ns / SECOND:.6f} s, but it sends no {kind}"
-                " with that many at that time"
+                " with a list of that length at that time"
             )
     return None

@@ -128,7 +128,7 @@ class _Segments:
             yield self._say(at, f"it is for port {self.target[at]}, from which nothing had arrived")
         late = self._is["TcpSyn"] & (self.source > self._send_ns + len(self._rows))
         if (at := first(late)) is not None:
-            yield self._say(at, f"port {self.source[at]} did not exist until after the message")
+            yield self._say(at, f"port {self.source[at]} did not exist until after this message")
         stands = np.flatnonzero(~self._is["TcpReset"] & (self.target > 0))
         ours = np.column_stack([self._wired, self._sender, self.source])[stands]
         _, port = np.unique(ours, axis=0, return_inverse=True)

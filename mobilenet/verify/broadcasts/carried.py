@@ -122,7 +122,7 @@ def _by_counters(run: Evidence) -> str | None:
     return (
         f"{node} delivers {message} at {at_ns / SECOND:.6f} s, but {counted} {what} were received in the whole run, and"
         f" the deliveries of others' messages need at least {least}: a program guessed a message, or received it by"
-        " another route than this network"
+        " a route other than this network"
     )
 
 
