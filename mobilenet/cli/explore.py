@@ -130,7 +130,7 @@ def _event(event: dict[str, Any]) -> str:
 
 def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[Any], str]) -> None:
     if not rows:
-        say(f"no {kind} differs")
+        say(f"the {kind}s are the same")
         return
     print_table((kind, "first run", "second run"), [(name, show(a), show(b)) for name, a, b in rows])
 
