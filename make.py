@@ -158,7 +158,7 @@ def one_at_a_time():
 
 def make_venv():
     """A fresh .venv with pip in it. Debian without python3-venv has the module but not its pip."""
-    say("making .venv with Python %d.%d.%d" % sys.version_info[:3])
+    say("creating .venv with Python %d.%d.%d" % sys.version_info[:3])
     if os.path.islink(VENV):
         os.remove(VENV)
     shutil.rmtree(VENV, ignore_errors=True)
@@ -173,7 +173,7 @@ def make_venv():
             if run(
                 sys.executable, os.path.join(wheel, "pip"), "install", "-q", "--target", place, "-r", uv_requirement
             ) or run(os.path.join(place, "bin", "uv"), "venv", "-q", "--python", sys.executable, VENV):
-                raise Refusal("could not make an environment: install python3-venv, or another Python")
+                raise Refusal("could not create a virtual environment: install python3-venv, or another Python")
         if (
             quietly(sys.executable, "-m", "pip", "--python", PYTHON, "install", "-r", pinned("pip", place))
             and has_pip()
@@ -200,9 +200,9 @@ def install():
     with tempfile.TemporaryDirectory() as place:
         pip = [PYTHON, "-m", "pip", "install", "--no-deps"]
         if run(*[*pip, "-q", "-r", pinned("uv", place)], env=env):
-            say("uv could not be installed; going on with pip")
+            say("uv could not be installed; continuing with pip")
         uv = [os.path.join(BIN, "uv"), "pip", "install", "--no-config", "--python", PYTHON, "--no-deps"]
-        say("installing what requirements.lock names: 1.2 GB, a minute or several")
+        say("installing the packages in requirements.lock: 1.2 GB, one minute or more")
         for tool in (uv, pip):
             if not os.path.exists(tool[0]):
                 continue
@@ -210,7 +210,9 @@ def install():
                 break
             say("%s failed" % os.path.basename(tool[0]))
         else:
-            raise Refusal("the packages could not be installed: see above (a network, or PIP_INDEX_URL for a mirror?)")
+            raise Refusal(
+                "the packages could not be installed: see above (is there a network? PIP_INDEX_URL selects a mirror)"
+            )
     # a plain path: a finder would come after the folder of a script, and a clone that lies there is called mobilenet
     compat = ["--config-settings", "editable_mode=compat"]
     itself = [*pip, "-q", "--no-build-isolation", "--no-index", *compat, "--editable", HERE]
@@ -231,7 +233,7 @@ def lock_entry(name):
     with open(LOCK, encoding="utf-8") as file:
         found = re.search(r"^%s==[^\n]*\\\n(?: +--hash=[^\n]*\n)+" % re.escape(name), file.read(), re.MULTILINE)
     if not found:
-        raise Refusal("requirements.lock does not name %s" % name)
+        raise Refusal("requirements.lock does not contain %s" % name)
     return found.group(0)
 
 
@@ -246,13 +248,13 @@ def download(name, place):
             page = answer.read().decode()
         link = re.search(r'href="([^"]*/%s)[#"]' % re.escape(wanted), page)
         if not link:
-            raise Refusal("%s offers no %s" % (page_url, wanted))
+            raise Refusal("%s does not offer %s" % (page_url, wanted))
         with urllib.request.urlopen(urllib.parse.urljoin(page_url, link.group(1)), timeout=60) as answer:
             data = answer.read()
     except OSError as error:
         raise Refusal("cannot read %s: %s" % (page_url, error))  # noqa: B904
     if "sha256:" + hashlib.sha256(data).hexdigest() not in entry:
-        raise Refusal("%s is not the file that requirements.lock names" % wanted)
+        raise Refusal("%s does not have the hash that requirements.lock gives" % wanted)
     path = os.path.join(place, wanted)
     with open(path, "wb") as file:
         file.write(data)
@@ -292,9 +294,7 @@ def tool(*command):
 
 
 def demo(arguments):
-    """three runs with maps into runs/, and a report: a street grid with imported walkers, a town with walls, and a
-    minute of walking hosts
-    """
+    """three runs with maps and a report, in runs/: a street grid, a town with walls, and a minute of walking hosts"""
     for name, more in (("streets", []), ("town", []), ("dynamic", ["--set", "duration_s=60"])):
         out = os.path.join("runs", "demo_" + name)
         shutil.rmtree(os.path.join(HERE, out), ignore_errors=True)
@@ -304,10 +304,10 @@ def demo(arguments):
     report = os.path.join(out, "report.html")
     tool("mobilenet", "report", out, "-o", report)
     say(
-        "The demo made maps that play, runs/demo_streets/map.html and runs/demo_town/map.html,"
-        " and a report with one inside, %s." % report
+        "The demo created two animated maps, runs/demo_streets/map.html and runs/demo_town/map.html,"
+        " and a report that contains one, %s." % report
     )
-    say("Next: open them in a browser; then read the tour in README.md")
+    say("Next: open them in a browser; then follow the first hour in README.md")
 
 
 REST = "long or spark or browser"
@@ -315,7 +315,7 @@ SPREAD = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loads
 
 
 def test(arguments):
-    """the tests that take a few minutes, on up to four processors; words after the command go to pytest"""
+    """the tests that take a few minutes, on up to four processors; further arguments go to pytest"""
     pytest("not (%s)" % REST, arguments)
 
 
@@ -356,7 +356,7 @@ FAST = (  # paths, since a mark is only known after all files are imported, whic
 
 
 def test_fast(arguments):
-    """tests of every room that take less than a minute in all"""
+    """quick tests of every package, less than a minute in total"""
     there = [path for path in FAST if os.path.exists(os.path.join(HERE, path))]
     tool("python", "-m", "pytest", *(SPREAD + there + list(arguments)))
 
@@ -387,39 +387,39 @@ def check(arguments):
 
 
 def docs(arguments):
-    """the site of the documents, which opens from disk: site/index.html"""
+    """the documents as a website that opens from disk: site/index.html"""
     os.environ["NO_MKDOCS_2_WARNING"] = "1"
     tool("mkdocs", "build", "--strict", *arguments)
     say("Next: open site/index.html in a browser")
 
 
 def bench(arguments):
-    """the speed of the simulator, beside that of a bare event queue"""
+    """the speed of the simulator, relative to a bare event queue"""
     tool("mobilenet", "bench", *arguments)
 
 
 def validate_scenarios(arguments):
-    """every scenario at full length with 20 seeds, judged; goes on where it was stopped"""
+    """every scenario at full length with 20 seeds, judged; resumes where it was stopped"""
     tool("python", "-m", "validation.scenarios", *arguments)
 
 
 def validate_radio(arguments):
-    """reception by power against what ns-3 measured: writes docs/validation/sinr.md"""
+    """reception by power compared with results of ns-3: writes docs/validation/sinr.md"""
     tool("python", "-m", "validation.radio", *arguments)
 
 
 def validate_statistics(arguments):
-    """do the intervals of a study cover what they should? synthetic experiments with a known answer"""
+    """check the intervals of studies in synthetic experiments with known answers"""
     tool("python", "-m", "validation.statistics", *arguments)
 
 
 def test_docs(arguments):
-    """the long commands of the documents, about half an hour; the quick ones are in the tests"""
+    """the long commands in the documents, about half an hour; the tests run the quick ones"""
     tool("python", "-m", "tests.long_docs", *arguments)
 
 
 def dist(arguments):
-    """a source archive, and a wheel made from it, into dist/ or the folder named; compiled where there is a compiler"""
+    """a source archive, and a wheel made from it, in dist/ or a given folder; compiled if there is a compiler"""
     setup()
     folder = os.path.abspath(arguments[0] if arguments else os.path.join(HERE, "dist"))
     with tempfile.TemporaryDirectory() as place:  # nothing that lies about in the clone gets in
@@ -434,7 +434,7 @@ def dist(arguments):
                 step + archives, env=surroundings(), cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
             if done.returncode:
-                raise Refusal("the package could not be made:\n" + done.stdout.decode(errors="replace"))
+                raise Refusal("the package could not be built:\n" + done.stdout.decode(errors="replace"))
         os.makedirs(folder, exist_ok=True)
         for name in sorted(os.listdir(place)):
             shutil.copyfile(os.path.join(place, name), os.path.join(folder, name))
@@ -495,7 +495,7 @@ COMMANDS = {
     "clean": clean,
     "help": usage,
 }
-COMMANDS["setup"].__doc__ = "make .venv and install everything; the others do it by themselves where needed"
+COMMANDS["setup"].__doc__ = "create .venv and install everything; the other commands do this if needed"
 
 
 def say(text):
@@ -507,12 +507,12 @@ def main():
         raise Refusal("it runs on Linux and macOS; on Windows use it within WSL")
     if not OLDEST <= sys.version_info[:2] <= NEWEST:
         raise Refusal(
-            "Python %d.%d to %d.%d is needed, and %s is %d.%d: call another one, as in `python3.11 make.py`"
+            "Python %d.%d to %d.%d is needed, but %s is %d.%d: use another one, for example `python3.11 make.py`"
             % (OLDEST + NEWEST + (sys.executable or "this one",) + tuple(sys.version_info[:2]))
         )
     name = sys.argv[1] if len(sys.argv) > 1 else "help"
     if name not in COMMANDS:
-        raise Refusal("no command %r; there are: %s" % (name, " ".join(COMMANDS)))
+        raise Refusal("unknown command %r; expected one of %s" % (name, " ".join(COMMANDS)))
     COMMANDS[name](sys.argv[2:])
 
 

@@ -229,7 +229,7 @@ def run(
             return _run(loaded, source, target, progress, allow_code, keep_early_end, replace, real_time)
         except AlreadyThere as error:
             is_run = not error.path.is_symlink() and (error.path / "manifest.json").is_file()
-            others = "give another out, or replace=True to replace this run" if is_run else "give another out"
+            others = "pass another `out`, or replace=True to replace this run" if is_run else "pass another `out`"
             raise AlreadyThere(error.path, others) from None
 
 
@@ -326,7 +326,7 @@ def _require_replaceable(directory: Path) -> None:
     """Only a run gives way to a run: a folder of something else, or a link, is not ours to remove."""
     try:
         if directory.is_symlink():
-            raise RunError(f"{directory}: a symbolic link")
+            raise RunError(f"{directory}: is a symbolic link")
         read_manifest(directory)
     except RunError as error:
         raise RecordError(f"{error}; only run directories can be replaced", is_input=True) from None
@@ -374,7 +374,7 @@ def _loaded_files(scenario: AnyScenario) -> dict[Path, str]:
         for file in files_matching(scenario.folder, pattern):
             name = str(file.relative_to(scenario.folder))
             if name.split(os.sep)[0] in OWN_NAMES:
-                raise ScenarioError(f"{key}: {name!r} has the name of a file of a run directory; expected another name")
+                raise ScenarioError(f"{key}: {name!r} is the name of a file in a run directory; expected another name")
             found[file.resolve()] = name
     return found
 

@@ -38,7 +38,7 @@ class ClassInFile(Parameters):
         alias="class",
         max_length=200,
         pattern=r"^[^:\\]+\.py:[A-Za-z_]\w*$",
-        description="a class in a file next to the scenario, as in patrol.py:Patrol",
+        description="a class in a file next to the scenario, such as patrol.py:Patrol",
     )
     settings: dict[str, Any] = Field(default={}, description="values of the class's fields")
 
@@ -90,7 +90,7 @@ class Within:
         if not self.least <= low <= high <= self.most:
             raise ValueError(f"expected {self.least:g} <= {self.ends[0]} <= {self.ends[1]} <= {self.most:.15g}")
         if self.times is not None and high > self.times * low:
-            raise ValueError(f"expected a highest value of at most {self.times:g} times the lowest")
+            raise ValueError(f"expected the highest value to be at most {self.times:g} times the lowest")
         return value
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class Documented:
 MetricName = Annotated[str, Field(max_length=200, pattern=r"^[^:\\]+\.py:[A-Za-z_]\w*$")]
 OwnMetrics = Annotated[
     tuple[MetricName, ...],
-    Field(description="custom metrics: functions in files next to the scenario, as in slo.py:deliveries_within_1_s"),
+    Field(description="custom metrics: functions in files next to the scenario, such as slo.py:deliveries_within_1_s"),
 ]
 Metres = Annotated[float, Field(ge=-1_000_000, le=1_000_000)]
 Point = tuple[Metres, Metres]

@@ -24,6 +24,7 @@ BESIDE = (
     "python -m validation.calibrate",  # the sweep of the radio settings takes hours
     "python -m validation.variants",  # so does this one
     "python -m tests.test_fingerprints --renew",  # these write into the clone
+    "python -m validation.fading fading",
     "python -m tests.write_metric_table",
     "python -m tests.tracks.writers",
     "python -m tests.protocols.mobile_causal.mutants",  # run with a limit

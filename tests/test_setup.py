@@ -42,7 +42,7 @@ def test_another_python_is_refused_in_one_line(
     make: ModuleType, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(sys, "version_info", version)
-    with pytest.raises(make.Refusal, match=r"^Python 3\.11 to 3\.13 is needed, and .*$"):
+    with pytest.raises(make.Refusal, match=r"^Python 3\.11 to 3\.13 is needed, but .*$"):
         make.main()
 
 

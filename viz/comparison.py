@@ -57,7 +57,7 @@ def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, wa
     """
     tables = study_tables(study)
     if tables.comparison is None:
-        raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` makes it")
+        raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` creates it")
     with compose_figure(tables, wanted, look._replace(captions=captions)) as figure:
         save(figure, target)
 

@@ -58,9 +58,11 @@ def _bars(bars: Sequence[Bar], target: Path) -> None:
         if bars:
             draw_bars(axes, bars)
         else:
-            in_words(axes, "No message of the measured time was delivered.")
+            in_words(axes, "No message broadcast in the measured time was delivered.")
         entitle(figure, "Parts of the delay")
-        caption(figure, "Each part from left to right along the way of a message; on the right, the mean delay.")
+        caption(
+            figure, "The parts are in the order in which they occur, from left to right; on the right, the mean delay."
+        )
         save(figure, target)
 
 

@@ -93,7 +93,7 @@ def together(folder: Path) -> Iterator[Path]:
         raise RecordError(str(error).replace(str(place), str(folder)), error.is_input) from None
     except OSError as error:
         if place is None or not place.is_dir():
-            raise RecordError(f"{folder}: cannot be made: {error.strerror}", is_input=True) from None
+            raise RecordError(f"{folder}: cannot be created: {error.strerror}", is_input=True) from None
         raise RecordError(f"{folder}: could not be written completely: {error.strerror}") from error
     finally:
         if place is not None:
@@ -135,4 +135,4 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RecordError(f"{folder}: cannot be made: {error.strerror}", is_input=True) from None
+        raise RecordError(f"{folder}: cannot be created: {error.strerror}", is_input=True) from None

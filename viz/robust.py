@@ -44,7 +44,8 @@ def draw(factor: str, confidence: float, found: list[Claim], target: Path) -> No
         caption(
             figure,
             f"Effects relative to {baseline} with {confidence * 100:g} % t intervals, paired over the same worlds"
-            f" ({many} pairs). Filled: significant by Holm over all marks of this picture; hollow: not. On the right:"
+            f" ({many} pairs). Filled: significant after Holm's correction over all marks of this picture;"
+            " hollow: not. On the right:"
             f" whether the finding with {found[0].effects[0].radio} survives.",
         )
         save(figure, target)
@@ -94,7 +95,7 @@ def _panel(axes: Any, factor: str, metric: str, own: list[Claim], as_ratio: bool
     axes.tick_params(left=False)
     axes.spines["left"].set_visible(False)
     axes.set_title(plain(meaning(metric, False)), fontsize=10)
-    axes.set_xlabel("ratio to the baseline" if as_ratio else "difference to the baseline", fontsize=8)
+    axes.set_xlabel("ratio to the baseline" if as_ratio else "difference from the baseline", fontsize=8)
     axes.tick_params(labelsize=8)
     if as_ratio and ends:
         least, most = min([*ends, 1.0]), max([*ends, 1.0])

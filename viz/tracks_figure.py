@@ -38,7 +38,7 @@ def draw(inspection: Any, target: Path, name: str = "") -> None:
         text += f"{counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
         if cells is not None:
             text += (
-                f"; cells with a radius of {cells.range_m:g} m; handoffs by {cells.rule}, looked at every"
+                f"; cells with a radius of {cells.range_m:g} m; handoffs by {cells.rule}, checked every"
                 f" {cells.step_s:g} s"
             )
         caption(figure, text)
@@ -67,7 +67,7 @@ def _field(axes: Any, inspection: Any) -> None:
             axes,
             recorded.x[inspection.begins[alone]],
             recorded.y[inspection.begins[alone]],
-            f"{counted(int(alone.sum()), 'sample')} alone",
+            f"{counted(int(alone.sum()), 'isolated sample')}",
         )
     if cells is not None:
         x, y = cells.stations_m.T
@@ -176,7 +176,7 @@ def _presence(axes: Any, inspection: Any) -> None:
             fill=True,
             color="#56B4E9",
             linewidth=0,
-            label="in reach of a station"
+            label="within reach of a station"
             + (f" ({100 * cells.covered_share:.1f} % of the time)" if inspection.host_s else ""),
         )
         axes.stairs(present, edges_s, baseline=covered, fill=True, color=FAULT, linewidth=0, label="out of reach")

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 PROPERTIES = {
-    "record": "the files are whole and unchanged, times in order",
+    "record": "the files are complete and unchanged, and times are in order",
     "creation": "nothing is delivered that was not broadcast",
     "duplication": "nothing is delivered twice",
     "membership": "only members deliver",
@@ -36,14 +36,14 @@ PROPERTIES = {
     "delivery": "every member gets what it is entitled to",
     "order": "no message overtakes one that it has to follow",
     "completion": "a source is notified once, only of its own broadcasts, and only when they are complete",
-    "agreement": "what one correct process delivers, all do",
+    "agreement": "what one correct process delivers, all correct processes deliver",
     "validity": "a correct source's messages are delivered",
     "conservation": "every frame and message sent is accounted for",
     "drained": "at the end nothing waits in any buffer",
 }
 
 
-NO_MEAN = "A cross: unstable, the backlog grows to the end, so a mean does not exist."
+NO_MEAN = "A cross marks an unstable configuration: the backlog grows until the end, so a mean does not exist."
 
 
 def with_interval(metric: str, mean: float | None, low: float | None, high: float | None) -> tuple[str, str, str]:

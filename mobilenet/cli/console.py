@@ -80,7 +80,7 @@ class Group(TyperGroup):
         gc.set_threshold(*SELDOM)
         try:
             if not _has_memory():  # before any command imports numpy
-                least = f"{LEAST_BYTES // 1_000_000} MB more needed, see ulimit -v"
+                least = f"{LEAST_BYTES // 1_000_000} MB more are needed; see ulimit -v"
                 fail(f"{NO_MEMORY} ({least})", Exit.UNFINISHED)
             code = super().main(*args, **(extra | {"standalone_mode": False}))
         except typer.Exit as ended:

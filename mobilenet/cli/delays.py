@@ -95,7 +95,7 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
     print_table((f"mean ({small_unit(node)})", "share", "slowest", "where", "what"), rows, right=[0, 1, 2])
     if len(parts) > MOST_PARTS:
         rest = sum(length for _, length in parts[MOST_PARTS:])
-        say(f"... and {counted(len(parts) - MOST_PARTS, 'smaller part')}, {percent(rest / whole.delay_ns)} together")
+        say(f"... and {counted(len(parts) - MOST_PARTS, 'smaller part')}, {percent(rest / whole.delay_ns)} in total")
 
 
 def _print_groups(
@@ -115,7 +115,7 @@ def _print_groups(
         key=lambda item: (-item[1].delay_ns / item[1].deliveries, _in_order(item[0])),
     )
     shown = f" ({MOST_NODES} of {len(found)})" if len(found) > MOST_NODES else ""
-    say(f"\nBy {title}, the slowest first{shown}:")
+    say(f"\nBy {title}, slowest first{shown}:")
     rows = [
         (name, _mean(own, deliveries[0].node), largest_part(own.by_part, own.delay_ns))
         for name, own in found[:MOST_NODES]

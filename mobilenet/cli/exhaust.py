@@ -85,6 +85,6 @@ def _say_report(report: Report) -> None:
         for line in report.trace:
             say(line)
     elif result.outcome == "exhausted":
-        say("  exhausted: none violated")
+        say("  exhausted: no violation")
     else:
-        say("  stopped at the limit: not exhausted, none violated so far")
+        say("  stopped at the limit: not exhausted, no violation so far")

@@ -31,7 +31,7 @@ def spacetime(
     run: RunDirectory,
     around: Around = None,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="HOST", help="Host, as in h12; by default the host of the event.")
+        str | None, typer.Option("--host", metavar="HOST", help="Host, such as h12; by default the host of the event.")
     ] = None,
     margin_s: Annotated[
         float | None,
@@ -100,7 +100,7 @@ def diff(
         found = difference(one, other)
         _print_apart("scenario", found.scenario, _or_dash)
         if found.same:
-            say(f"the same {counted(found.common, 'event')}, to the nanosecond")
+            say(f"both runs have the same {counted(found.common, 'event')}, to the nanosecond")
         else:
             is_one = found.common == 1
             say(f"the first {'event is' if is_one else f'{found.common} events are'} the same; then")
@@ -130,14 +130,14 @@ def _event(event: dict[str, Any]) -> str:
 
 def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[Any], str]) -> None:
     if not rows:
-        say(f"no {kind} differs")
+        say(f"the {kind}s are the same")
         return
     print_table((kind, "first run", "second run"), [(name, show(a), show(b)) for name, a, b in rows])
 
 
 def reference(
     wanted: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys or metrics, as in wireless.loss.")
+        list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys or metrics, such as wireless.loss.")
     ] = None,
     search: Annotated[
         str,
@@ -152,7 +152,7 @@ def reference(
 ) -> None:
     """Print scenario and study keys, and metrics.
 
-    For each key: type, unit, range, default and meaning. The Markdown tables have the sources as well.
+    For each key: type, unit, range, default and meaning. The Markdown tables also contain the sources.
     """
     with reporting():
         from mobilenet.cli.key_reference import listing, reference

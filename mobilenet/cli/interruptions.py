@@ -46,7 +46,7 @@ def interruptions(run: Path, stories: Stories, name: str | None, out: Path | Non
         return
     one = next((one for one in found if one.name == name), None)
     if one is None:
-        known = f"; expected a handoff of this run, as in {found[0].name}" if found else ""
+        known = f"; expected a handoff of this run, such as {found[0].name}" if found else ""
         fail(f"--handoff: {cut(name, 40)} is not a confirmed handoff between two deliveries{known}", Exit.BAD_INPUT)
     _draw(run, walk, [one], out, as_json)
     _one(run, stories, walk, one, as_json, allowed)
@@ -84,9 +84,7 @@ def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: boo
         print_as_json({"handoffs": len(found), "interruption_ns": total_ns, "parts": listed_parts(parts)})
         return
     if not found:
-        say(
-            f"{quoted(run)}: no handoff that was confirmed in the observed time lies between two deliveries at its host"
-        )
+        say(f"{quoted(run)}: no handoff confirmed in the observed time falls between two deliveries at its host")
         say(f"Next: mobilenet show {quoted(run)}")
         return
     node = found[0].host

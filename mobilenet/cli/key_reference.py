@@ -270,7 +270,7 @@ def reference() -> str:
                 f" {source} |\n"
             )
     parts += _metrics()
-    parts.append("\n## Sources\n\nWhere keys are declared, and what their values are taken from:\n\n")
+    parts.append("\n## Sources\n\nWhere the keys are declared, and where their values come from:\n\n")
     parts += [f"- [{number}] `{module}`: {source_of(module)}\n" for module, number in sources.items()]
     return "".join(parts)
 

@@ -51,7 +51,7 @@ def live(
         from mobilenet.scenario.given import as_options
 
         if out is not None and os.path.lexists(out):
-            fail(f"{out}: already exists; name another directory, or remove it", Exit.BAD_INPUT)
+            fail(f"{out}: already exists; remove it, or name another directory", Exit.BAD_INPUT)
         pace = _speed(speed)
         session = opened(scenario, None, as_options(overrides, seed), allow_code)
         if session.is_real_time and pace != 1:

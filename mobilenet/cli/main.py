@@ -19,7 +19,7 @@ from mobilenet.engine import native
 
 PANELS = {  # panel of the help -> command -> module of mobilenet.cli and function in it
     "Run and watch": {"run": "run:run", "live": "live:live", "serve": "serve:serve", "check": "run:check"},
-    "Look": {
+    "Inspect": {
         "show": "run:show", "map": "pictures:map_", "figures": "pictures:figures", "report": "pictures:report",
         "spacetime": "explore:spacetime", "why": "why:why",
     },
@@ -27,7 +27,7 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
         "study": "study:study", "compare": "study_results:compare", "robust": "robust:robust",
         "reproduce": "study:reproduce", "diff": "explore:diff",
     },
-    "Find mistakes": {
+    "Find errors": {
         "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",
         "exhaust": "exhaust:exhaust",
     },

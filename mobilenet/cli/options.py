@@ -12,7 +12,7 @@ RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A run directo
 StudyDirectory = Annotated[Path, typer.Argument(metavar="STUDY", help="The directory of a finished study.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one value, as in hosts.count=20. May be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one value, for example hosts.count=20. May be repeated."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed that replaces the scenario's seed.")]
 AllowCode = Annotated[

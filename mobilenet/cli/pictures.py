@@ -66,7 +66,7 @@ def map_(
                 with progress(quiet, "replaying") as update:
                     write_frames(run, Path(name), update, allow_code)
             size = draw(run, target, tiles, frames_in=Path(name) if is_missing else None)
-        fetches = "with tiles of openstreetmap.org" if tiles else "makes no network requests"
+        fetches = "with tiles from openstreetmap.org" if tiles else "makes no network requests"
         say(f"{target}: {size / 1e6:.1f} MB, {fetches}")
         say(f"Next: open {quoted(target)} in a browser; space plays, h goes to the next handoff")
 
@@ -116,7 +116,7 @@ def figures(
         of_studies = {"--metric": metrics, "--x": x, "--latex": latex, "--markdown": markdown}
         given = [option for option, value in of_studies.items() if value]
         if given and not is_study:
-            fail(f"{given[0]} is for studies; {quoted(directory)} is a run", Exit.BAD_INPUT)
+            fail(f"{given[0]} applies only to studies; {quoted(directory)} is a run", Exit.BAD_INPUT)
         with together(folder) as place:
             if is_study:
                 drawn = study_figures(directory, place, look, metrics or (), x)

@@ -26,7 +26,7 @@ Program = Annotated[
 def replay(
     run: RunDirectory,
     command: Program = None,
-    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Node to replay, as in h12.")] = "h0",
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Node to replay, such as h12.")] = "h0",
     life: Annotated[
         int, typer.Option("--life", min=1, metavar="N", help="Life of the node; a crash begins a new one.")
     ] = 1,
@@ -113,7 +113,7 @@ def shrink(
 ) -> None:
     """Shrink a scenario that violates a property.
 
-    The command looks for fewer broadcasts, crashes, hosts and seconds that still violate it.
+    The command looks for fewer broadcasts, crashes, hosts and seconds that still violate the property.
     """
     with reporting(quiet, reads=[run]):
         from mobilenet import api

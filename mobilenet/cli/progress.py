@@ -52,7 +52,7 @@ def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None]
         task = bar.add_task(label, total=1, speed="")
 
         def update(done_s: float, total_s: float) -> None:
-            speed = f"{done_s / (time.perf_counter() - started):.1f} s a second"
+            speed = f"{done_s / (time.perf_counter() - started):.1f} s per second"
             if done_s > total_s:
                 speed = f"and {done_s - total_s:.0f} s of draining"
             bar.update(task, completed=min(done_s, total_s), total=total_s, speed=speed)
@@ -72,7 +72,7 @@ def _plain_progress(started: float) -> Callable[[float, float], None]:
                 line = f"{total_s:.0f} s simulated, draining for {done_s - total_s:.0f} s"
             else:
                 left_s = (total_s - done_s) / speed
-                line = f"{done_s:.0f} of {total_s:.0f} s simulated, {speed:.1f} s a second, {left_s:.0f} s left"
+                line = f"{done_s:.0f} of {total_s:.0f} s simulated, {speed:.1f} s per second, {left_s:.0f} s left"
             print(line, file=sys.stderr, flush=True)
 
     return update

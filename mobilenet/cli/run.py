@@ -111,7 +111,8 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
     way = "wrote" if parting.said else "received"
     pair = [("nothing more" if text is None else spelled_out(cut(text, 300))) for text in (parting.once, parting.then)]
     fail(
-        f"{parting.node}: two runs differ in line {parting.number} that its program {way} in life {parting.life};"
+        f"{parting.node}: two runs differ in line {parting.number} of those that its program {way} in life"
+        f" {parting.life};"
         f" the first run has {pair[0]}, the second {pair[1]}; expected a program that depends only on its input",
         Exit.BAD_INPUT,
     )
@@ -124,7 +125,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
         from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
 
         loaded = load_scenario(scenario, overrides or [])
-        say(f"{scenario}: no problems found; {loaded.lasts} simulated, {expected_effort(loaded)}")
+        say(f"{scenario}: no problems found; {loaded.lasts} of simulated time, {expected_effort(loaded)}")
         for line in loaded.warnings():
             say(f"warning: {line}")
         for effort in (effort_of_drain(loaded, longest_drain_s(loaded)), effort_beyond_this_machine(loaded, Path())):
@@ -155,7 +156,7 @@ def verify(
             from mobilenet.cli.study_results import verify_study
 
             if repeat:
-                fail(f"--repeat is for one run; name one in {quoted(run / 'runs')}", Exit.BAD_INPUT)
+                fail(f"--repeat applies only to a single run; name one in {quoted(run / 'runs')}", Exit.BAD_INPUT)
             answer = verify_study(run)
             say(f"Next: mobilenet show {quoted(run)}")
             raise typer.Exit(EXITS[answer])
@@ -208,7 +209,7 @@ def show(
             show_study(run, metrics or (), as_json)
             return
         if metrics:
-            fail(f"--metric is for studies; {quoted(run)} is a run", Exit.BAD_INPUT)
+            fail(f"--metric applies only to studies; {quoted(run)} is a run", Exit.BAD_INPUT)
         from mobilenet.api import Run
         from mobilenet.metrics.registry import meaning
         from mobilenet.rundir.kinds import PROCESSES, kind_of

@@ -71,7 +71,7 @@ def _say_addresses(protocol: Any) -> None:
     network = getattr(protocol, "prefix", None)
     if network is None or protocol.command is not None:
         return
-    where = "the port that it sends from" if protocol.own_port is None else f"port {protocol.own_port}"
+    where = "on the port that it sends from" if protocol.own_port is None else f"on port {protocol.own_port}"
     say(
         f"Start your programs now: host A sends to host B at {network}.{'B' if protocol.flat else 'A'}.B, port"
         f" {protocol.port}, over UDP, and receives at {network}.A.A, {where}. Host 0 sends to host 1 at"
@@ -103,7 +103,7 @@ def _summary(done: Any) -> str:
                 ),
                 (
                     "datagrams_not_taken",
-                    "not received because no program had a socket open, or because its buffer was full",
+                    "not received because no program had a socket open, or because the socket's buffer was full",
                 ),
                 ("datagrams_too_long", "dropped because they were too long for a frame"),
             )
@@ -114,7 +114,7 @@ def _summary(done: Any) -> str:
             f" datagrams of {sender}"
             for sender, pair in told["senders_renamed"]
         ),
-        *(["programs that pass addresses on may need protocol.flat: true"] if told["senders_renamed"] else []),
+        *(["programs that pass on addresses may need protocol.flat: true"] if told["senders_renamed"] else []),
         *(
             f"{path}: this log file was never created, so its lines are unknown"
             for path in told["logs_that_never_were"]

@@ -54,7 +54,7 @@ def study(
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a scenario under many settings and seeds.
+    """Run a scenario with many settings and seeds.
 
     The study runs on Spark. The command writes tables and, if the study file has `compare`, a comparison.
     """
@@ -176,7 +176,7 @@ def _require_sense(
         fail(f"--engineering applies only to mobile; {paper.value} has a single setting", Exit.BAD_INPUT)
     if paper is not Paper.mobile and master is not None:
         what = f"--master has no effect on {paper.value}, which runs on this machine"
-        fail(f"{what}: expected --workers", Exit.BAD_INPUT)
+        fail(f"{what}; use --workers instead", Exit.BAD_INPUT)
     if max_n is not None and processes is not None:
         fail("--max-n and --processes: specify only one of the two", Exit.BAD_INPUT)
 

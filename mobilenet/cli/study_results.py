@@ -50,7 +50,7 @@ def compare(study: StudyDirectory, wanted: Metrics = None, as_json: AsJson = Fal
             return
         _print_effects(effects, tables, study / "effects.csv")
         if not has_comparison:
-            say("The study names nothing to compare (`compare:` in its file), so these are its means:\n")
+            say("The study file names nothing to compare (key `compare`), so these are the means of the study:\n")
             _print_means(tables, metrics)
             say(f"Next: mobilenet report {quoted(study)}")
             return
@@ -94,7 +94,7 @@ def show_study(directory: Path, wanted: Sequence[str], as_json: bool) -> None:
     for line in doubts(tables.summary, tables.levels):
         say(line)
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    say(f"{quoted(directory)}: {counted(sum(verdicts.values()), 'run')}: {judged}; other metrics with --metric")
+    say(f"{quoted(directory)}: {counted(sum(verdicts.values()), 'run')}: {judged}; --metric selects other metrics")
     say(f"Next: mobilenet {'compare' if tables.comparison else 'report'} {quoted(directory)}")
 
 

@@ -54,13 +54,13 @@ def swarm(
     command: Annotated[
         str | None,
         typer.Option(
-            "--command", metavar="WORDS", help="Command of hosts and stations, to test programs instead of a protocol."
+            "--command", metavar="WORDS", help="Command that runs each node, to test programs instead of a protocol."
         ),
     ] = None,
     station_command: Annotated[
         str | None,
         typer.Option(
-            "--station-command", metavar="WORDS", help="Command of the stations, if it differs from that of the hosts."
+            "--station-command", metavar="WORDS", help="Command that runs each station, if different from --command."
         ),
     ] = None,
     promises: Annotated[
@@ -78,7 +78,7 @@ def swarm(
 ) -> None:
     """Check many small random hostile scenarios.
 
-    Mobile protocols run without a radio under even seeds and on the radio under odd seeds; with another MAC or radio
+    Mobile protocols run without a radio for even seeds and on the radio for odd seeds; with another MAC or radio
     model, all of them run on the radio. Broadcasts over VCube are tested with processes that crash while sending,
     with false suspicions, and with links that reorder messages, as far as the protocol tolerates them. A plug-in
     runs on the same networks as built-in protocols of its kind.
@@ -153,7 +153,8 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
     say(f"{counted(count, 'schedule')} in {time.perf_counter() - started:.0f} s: {parts}")
     if happened:
         say(
-            "A schedule has " + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
+            "Average for each schedule: "
+            + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
         )
     kept = f" --keep {quoted(keep)}" if keep is not None else ""
     say(f"Next: {again(seed + count, count, **others)}{kept}")

@@ -25,7 +25,7 @@ TracksFile = Annotated[
         help=(
             "Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id,"
             " node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV),"
-            " ns-2, BonnMotion or GPX; .gz or not."
+            " ns-2, BonnMotion or GPX; may be gzipped (.gz)."
         ),
     ),
 ]
@@ -34,7 +34,7 @@ Sites = Annotated[
     typer.Option(
         "--stations",
         metavar="SITES.csv",
-        help="Station sites: a table with name and x_m, y_m or lon, lat, or in the format of OpenCelliD.",
+        help="Station sites: a table with name and x_m, y_m or lon, lat, or a table in OpenCelliD's format.",
     ),
 ]
 Range = Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="Range of each station.")]
@@ -98,7 +98,7 @@ def inspect_tracks(
 
         _require_known(format, coordinates)
         if scenario is not None and os.path.lexists(scenario):
-            fail(f"{scenario}: already exists; name another file, or remove it", Exit.BAD_INPUT)
+            fail(f"{scenario}: already exists; remove it, or name another file", Exit.BAD_INPUT)
         if radio_of is not None:
             _refuse_beside_a_scenario(stations=stations, range_m=range_m != RANGE_M, scenario=scenario)
         recorded = read_tracks(file, format, coordinates)  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def inspect_tracks(
             found = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
         _print(found, sites, _exchanged(recorded, found))
         target = out or (Path() if scenario is None else scenario.parent) / f"{_stem(file)}_tracks.png"
-        replaced = ", which replaces the file that was there" if target.exists() else ""
+        replaced = ", replacing the existing file" if target.exists() else ""
         with whole_file(target) as partial:
             draw(found, partial, file.name)
         say(f"Drawn: {quoted(target)}{replaced}")
@@ -201,7 +201,7 @@ def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
     rule = scenario.hosts.attachment
     if scenario.wireless.model == "sinr":
-        words = f"the station received best, with a hysteresis of {rule.hysteresis_db:g} dB"
+        words = f"the best-received station, with a hysteresis of {rule.hysteresis_db:g} dB"
     else:
         words = f"the nearest station, with a hysteresis of {rule.nearer_m:g} m"
     attached = Attached(RadioWorld(scenario, sites).attachment, words)
@@ -219,7 +219,7 @@ def parse_origin(text: str) -> Any:
         return Origin(lon=lon, lat=lat)
     except (ValueError, ValidationError):
         fail(
-            f"--origin {text[:40]!r}: expected LON,LAT in degrees, as in 13.4,52.5, with LAT between -85 and 85",
+            f"--origin {text[:40]!r}: expected LON,LAT in degrees, such as 13.4,52.5, with LAT between -85 and 85",
             Exit.BAD_INPUT,
         )
 
@@ -338,7 +338,7 @@ def _write_scenario(
     from mobilenet.scenario.starter import LONGEST_S, starter
 
     if os.path.lexists(target):
-        fail(f"{target}: already exists; name another file, or remove it", Exit.BAD_INPUT)
+        fail(f"{target}: already exists; remove it, or name another file", Exit.BAD_INPUT)
     folder = target.parent.resolve()
     tracks: dict[str, Any] = {
         "file": os.path.relpath(file.resolve(), folder),

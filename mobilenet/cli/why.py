@@ -35,14 +35,16 @@ Other = Annotated[
     Path | None,
     typer.Argument(metavar="RUN2", help="A run of the same world: explain how its mean delay differs."),
 ]
-Message = Annotated[str | None, typer.Option("--message", metavar="MESSAGE", help="Explain this message, as in h3:17.")]
-At = Annotated[str | None, typer.Option("--at", metavar="NODE", help="Explain its delivery at this node, as in h12.")]
+Message = Annotated[
+    str | None, typer.Option("--message", metavar="MESSAGE", help="Explain this message, such as h3:17.")
+]
+At = Annotated[str | None, typer.Option("--at", metavar="NODE", help="Explain its delivery at this node, such as h12.")]
 AllHandoffs = Annotated[
     bool, typer.Option("--handoffs", help="Explain the interruptions by handoffs instead of the delays.")
 ]
 OneHandoff = Annotated[
     str | None,
-    typer.Option("--handoff", metavar="HOST:SESSION", help="Explain the interruption by this handoff, as in h3:2."),
+    typer.Option("--handoff", metavar="HOST:SESSION", help="Explain the interruption by this handoff, such as h3:2."),
 ]
 Picture = Annotated[
     Path | None,
@@ -71,7 +73,7 @@ def why(
         from mobilenet.replay.rerun import stories_of
 
         if at is not None and message is None:
-            fail("--at: expected --message as well, as in --message h3:17 --at h12", Exit.BAD_INPUT)
+            fail("--at: expected --message as well, for example --message h3:17 --at h12", Exit.BAD_INPUT)
         if other is not None and message is not None:
             fail("--message: expected only one run, because the option explains a delivery of that run", Exit.BAD_INPUT)
         of_handoffs = handoffs or handoff is not None
@@ -106,7 +108,7 @@ def _require_delivery(stories: Stories, message: str, at: str | None) -> None:
     """End with one line for a message, or a delivery, that is not on record."""
     if message not in stories.record.broadcasts:
         example = next(iter(stories.record.broadcasts), None)
-        known = f"; expected a message of this run, as in {example}" if example else ""
+        known = f"; expected a message of this run, such as {example}" if example else ""
         fail(f"--message: {cut(message, 40) or 'an empty name'} was not broadcast in this run{known}", Exit.BAD_INPUT)
     nodes = [one.node for one in stories.record.deliveries if one.message == message]
     if at is not None and at not in nodes:
@@ -150,7 +152,7 @@ def _its_deliveries(
         listed = [{"at": one.node, "delay_ns": delay_ns(stories, one)} for one in ranked]
         print_as_json({"message": message, "deliveries": listed})
         return
-    say(f"{message}: {counted(len(ranked), 'delivery')}{', the slowest first:' if ranked else ''}")
+    say(f"{message}: {counted(len(ranked), 'delivery')}{', slowest first:' if ranked else ''}")
     if not ranked:
         say(f"Next: mobilenet show {quoted(run)}")
         return

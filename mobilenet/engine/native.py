@@ -204,4 +204,4 @@ def why_interpreted() -> str | None:
     if (PACKAGE.parent / "make.py").is_file():
         what = "compiled modules were changed and are interpreted now" if is_outdated() else "nothing has been compiled"
         return f"{what}: python3 make.py setup"
-    return "not compiled, so half as fast as it could be: install a C compiler, then mobilenet again"
+    return "not compiled, so at half speed: install a C compiler, and then install mobilenet again"

@@ -149,7 +149,7 @@ def words(line: Line) -> str:
         return f"{node} receives {_short(given[2])} of s{given[1]} over the wire"
     if kind == "pass":
         assert line.link is not None
-        return f"{node} passes on what came from s{line.link[0]} over the wire"
+        return f"{node} passes on what it received from s{line.link[0]} over the wire"
     what = {
         "timer": "'s timer {} fires", "cell": " enters the cell of s{}", "broadcast": " broadcasts",
         "crash": " crashes",

@@ -145,9 +145,9 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     if hosts is None:
         yield "the number of broadcasts is unknown until the tracks are read"
     if getattr(scenario.hosts.mobility, "area", None) is not None:
-        yield "hosts may walk outside of all coverage (hosts.mobility.area), where they deliver nothing"
+        yield "hosts may walk to places without coverage (hosts.mobility.area), where they deliver nothing"
     if isinstance(scenario.hosts.mobility, OwnMobility):
-        yield "hosts may walk outside of all coverage (hosts.mobility.class), where they deliver nothing"
+        yield "hosts may walk to places without coverage (hosts.mobility.class), where they deliver nothing"
     members_s = _members_after_s(scenario)
     if members_s >= scenario.duration_s:
         yield (
@@ -178,7 +178,10 @@ def _silence(scenario: Scenario) -> Iterator[str]:
         )
         expected *= _share_joining(scenario, hosts)
     if hosts is not None and expected < FEW_BROADCASTS:
-        yield f"about {expected:.2g} broadcasts are expected from members in total, so possibly none is delivered"
+        yield (
+            f"about {expected:.2g} broadcasts are expected from members in total, so it is possible that"
+            " none is delivered"
+        )
     if scenario.most_loss == 1:
         yield "all receptions are lost (loss: 1), so it is possible that nothing is delivered"
 

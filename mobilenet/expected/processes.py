@@ -103,7 +103,10 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
     """Why the verdict may be unknown."""
     promises, within, duration = declared_manifest(scenario)["promises"], rest_within(scenario), scenario.duration
     if scenario.loses:
-        yield "the network loses messages, so rest is not promised, and a missing delivery is not a violation"
+        yield (
+            "the network loses messages, so it does not promise to come to rest, and a missing delivery"
+            " is not a violation"
+        )
     elif within is None:
         yield "the run may not come to rest (the detector may keep erring, or the workload never ends)"
     elif within > duration:
@@ -111,8 +114,8 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
         yield (
             f"{scenario.crashes} processes crash, but deliveries are promised only for fewer than"
-            f" {promises['below_crashes']}"
+            f" {promises['below_crashes']} crashes"
         )
     sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
     if scenario.crashes >= sources or not scenario.estimated_messages():
-        yield "it is possible that no process broadcasts, so that nothing is delivered"
+        yield "it is possible that no process broadcasts, and then nothing is delivered"

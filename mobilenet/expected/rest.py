@@ -137,7 +137,7 @@ def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
     probed = hosts * protocol.tcp.delayed_ack_s / (LEAST_SILENCE * protocol.silence_s)
     if probed > MOST_PROBED:
         yield (
-            f"silence_s is {protocol.silence_s:g} s, so at each moment about {probed:.2g} hosts wait for the answer"
+            f"silence_s is {protocol.silence_s:g} s, so at any moment about {probed:.2g} hosts wait for the answer"
             " to a probe"
         )
     queue_frames, at_once = scenario.wireless.queue_frames, _queued_at_once(scenario, hosts)
@@ -175,8 +175,8 @@ def _unfit_to_resend(protocol: Any, scenario: Scenario) -> Iterator[str]:
         )
     if protocol.silent_after_s < again_s:
         yield (
-            f"silent_after_s is {protocol.silent_after_s:g} s and copies are up to {again_s:g} s apart, so a host that"
-            " has been heard may not be sent any"
+            f"silent_after_s is {protocol.silent_after_s:g} s and copies are up to {again_s:g} s apart, so a host may"
+            " count as silent before a copy is sent to it"
         )
     if protocol.cookie_lifetime_s < asked_s:
         yield (
@@ -277,7 +277,7 @@ def _talk_on_wires_s(scenario: Scenario, wire: windows.Window) -> float:
 
 def says_nothing_of_rest(protocol: str) -> str:
     """Why nothing is promised of a protocol that is not ours."""
-    return f"{protocol} promises nothing about rest"
+    return f"{protocol} does not promise to come to rest"
 
 
 def surely_heard_every_s(scenario: Scenario) -> float:

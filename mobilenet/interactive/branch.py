@@ -93,10 +93,10 @@ def asked(what: Mapping[str, Any]) -> dict[str, Any]:
     for key in what:
         if key == "at_s":
             raise ScenarioError(
-                "at_s: an intervention takes effect now; leave at_s out, and go back first if you want an earlier time"
+                "at_s: an intervention takes effect now; leave at_s out, and go back first for an earlier time"
             )
         if not _KEY.fullmatch(key):
-            raise ScenarioError(f"{cut(repr(key), 60)}: unknown key, expected those of an intervention")
+            raise ScenarioError(f"{cut(repr(key), 60)}: unknown key, expected a key of an intervention")
     return dict(what)
 
 

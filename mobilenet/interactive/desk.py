@@ -180,7 +180,7 @@ class Desk:
         out = self._out if name is None else RUNS / name
         if self.session.is_real_time:
             if not self.session.is_over:
-                raise ScenarioError("save: a run in real time is kept when it is over, or when you press Ctrl-C")
+                raise ScenarioError("save: a run in real time is saved when it is over, or when you press Ctrl-C")
             job = self.jobs.keep(self.session.branch.interventions, quoted(keep_unfinished(self.session, out)))
         else:
             events = self.session.simulation.recording.events
@@ -196,7 +196,7 @@ class Desk:
         count = len(self.session.branch.interventions)
         if command.intervention >= count:
             there = f"expected 0 to {count - 1}" if count else "there are none yet"
-            raise ScenarioError(f"effect: intervention {command.intervention} does not exist, {there}")
+            raise ScenarioError(f"effect: intervention {command.intervention} does not exist; {there}")
         job = self.jobs.effect(self.session.scenario, self.session.first_hosts, command.intervention, command.worlds)
         self.player.changed()
         return {"job": job.number}

@@ -199,7 +199,11 @@ class Jobs:
             return
         story = json.loads(answer.read_text(encoding="utf-8"))
         if story["delay_ns"] != delivery.delay_ns:
-            self._end(job, "failed", "the repetition delivered it at another time than the session; please report this")
+            self._end(
+                job,
+                "failed",
+                "the repetition delivered it at a different time than the session did; please report this",
+            )
             return
         stretches = [
             [one["from_ns"] / 1e6, one["length_ns"] / 1e6, one["kind"], one["sentence"], one["held_by"] is not None]

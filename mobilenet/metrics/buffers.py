@@ -30,12 +30,12 @@ _OURS = {  # buffers of the protocols that come with mobilenet: kind of node, qu
     ("host", "rbuffer"): "messages that a host holds back (RBuffer)",
 }
 LISTS = {  # what messages carry: samples' quantity -> metric, words
-    "md": ("m_d", "hosts that are named in a message of a station because they must not deliver it (M_d)"),
+    "md": ("m_d", "hosts that a station's message names because they must not deliver it (M_d)"),
     "skip": ("skip", "messages to skip that a confirmation lists, including repeated confirmations and joins"),
     "undelivered": ("handoff_undelivered_list", "undelivered messages in a station's answer (Rsp1)"),
     "wanted": ("handoff_wanted_list", "messages that the new station requests (Req2)"),
     "bodies": ("handoff_recovered_list", "messages that are sent to the new station (Rsp2)"),
-    "new_ids": ("handoff_received_list", "messages received in the meantime that are listed (Rsp2)"),
+    "new_ids": ("handoff_received_list", "messages that are listed as received in the meantime (Rsp2)"),
 }
 
 BUFFERS = {f"{who}_{quantity}": (who[0], quantity) for who, quantity in _OURS}  # metric -> kind of node, quantity

@@ -209,7 +209,7 @@ def collapse_lines(out: Path, runs: Runs) -> Iterator[Line]:
     missing = np.array(
         [series.never_joined(directory) for directory in directories(out, runs, "tcp_static")], dtype=np.float64
     )
-    never, printed = "hosts of 70 that never become members", "connections fail (75 s is exceeded)"
+    never, printed = "hosts, out of 70, that never become members", "connections fail (75 s is exceeded)"
     yield line(WORDS["tcp_static"], never, printed, missing, "", place)
 
 

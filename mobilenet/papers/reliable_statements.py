@@ -109,7 +109,7 @@ def judge_statement(check: Check, runs: Runs, spoken: list[int], wanted: list[in
     if unchecked:
         parts.append(f"not checked for n = {', '.join(unchecked)}")
     verdict = ("hold in part" if holding else "fail") if failing else "hold" if holding else "not checked"
-    return verdict, "; ".join(parts) or "not checked: names no size"
+    return verdict, "; ".join(parts) or "not checked: it names no size"
 
 
 def _wrong(left: float, sign: str, right: float) -> str:

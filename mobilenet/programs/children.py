@@ -113,7 +113,7 @@ class Children:
         code, tail = answer["code"], " | ".join(line.strip() for line in answer["tail"].splitlines() if line.strip())
         how = "closed its standard output" if code is None else f"ended with exit code {code}"
         if code is not None and code < 0:
-            how = f"was ended by signal {-code}"
+            how = f"was killed by signal {-code}"
         told = f"; the end of its standard error: {spelled_out(tail[-LONGEST_TAIL:])}" if tail else ""
         return how + told
 
@@ -178,7 +178,7 @@ class Children:
             return self._asked(control, asked, descriptors)
         except OSError:  # gone, or stopped
             self._kill_groups()
-            error = "the process that supervises the programs was ended or stopped from outside"
+            error = "the process that supervises the programs was killed or stopped from outside"
             raise ProgramError(error, is_input=False) from None
 
     def _kill_groups(self) -> None:

@@ -155,7 +155,7 @@ class Conversation:
                 most = f"{sys.get_int_max_str_digits():,}"
                 self._fail_line(number, line, f"contains a whole number with more than {most} digits", event)
             if type(action) is not dict or type(action.get("do")) is not str:
-                self._fail_line(number, line, 'expected an object with the key "do", as in {"do":"done"}', event)
+                self._fail_line(number, line, 'expected an object with the key "do", such as {"do":"done"}', event)
             actions.append(action)
         for number, action in enumerate(actions, 1):
             if action["do"] == "done":
@@ -174,7 +174,7 @@ class Conversation:
         if not data:
             self._fail(f"its program {self._children.how_it_ended(self.child)}, without being asked to stop", "")
         first = data.decode("utf-8", "replace").partition("\n")[0]
-        self._fail_line(1, first, 'after {"do":"done"}: a program writes only in answer to an event', "")
+        self._fail_line(1, first, 'after {"do":"done"}: a program writes only in response to an event', "")
 
     def refuse(self, number: int, answered: int, line: str, what: str, event: str) -> NoReturn:
         """Line `number` of the last answer, which had `answered` of them, asks for what cannot be."""

@@ -23,7 +23,7 @@ def text_of(key: str, value: Any) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise ValueError(
-            f"{key} contains half a character (a lone surrogate), expected text that can be encoded in UTF-8"
+            f"{key} contains a lone surrogate (half a character), expected text that can be encoded in UTF-8"
         ) from None
     except ValueError:
         raise ValueError(f"{key} contains a number that is too large, expected at most 1.8e308") from None

@@ -85,7 +85,8 @@ def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
         return False
     if origin is None:
         raise ScenarioError(
-            f"{unsaid[0].where}: longitudes and latitudes, as it has no crs that mobilenet knows (RFC 7946), but"
+            f"{unsaid[0].where}: longitudes and latitudes, because the file has no crs that mobilenet knows"
+            " (RFC 7946), but"
             " the position of (0, 0) is not given; expected origin: {lon, lat}, or, if these are metres,"
             ' "crs": null in the file'
         )
@@ -101,7 +102,7 @@ def _building(shape: Shape, lonlat: bool, origin: Origin | None) -> Building:
     for x, y in (corner for ring in rings for corner in ring):
         if not (abs(x) <= FARTHEST_M and abs(y) <= FARTHEST_M):
             raise ScenarioError(
-                f"{shape.where}: ({x:.10g}, {y:.10g}) m is farther than 1000 km from the origin; expected metres in the"
+                f"{shape.where}: ({x:.10g}, {y:.10g}) m is more than 1000 km from the origin; expected metres in the"
                 " plane of the stations"
             )
     building = [_in_cm(ring) for ring in rings]
@@ -130,7 +131,7 @@ def _on_plane(shape: Shape, ring: Corners, origin: Origin | None) -> Corners:
         raise ScenarioError(f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is not a longitude and latitude")
     for i in np.flatnonzero(~_is_near(lon, lat, origin))[:1]:
         raise ScenarioError(
-            f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is farther than 1000 km from the origin, longitude"
+            f"{shape.where}: ({lon[i]:.10g}, {lat[i]:.10g}) is more than 1000 km from the origin, longitude"
             f" {origin.lon:g}, latitude {origin.lat:g}"
         )
     x, y = to_plane(lon, lat, origin)

@@ -60,9 +60,7 @@ class PathLossParameters(Parameters):
         strangers = [name for name in self._foreign() if name in self.model_fields_set]
         if strangers:
             means = " or ".join(model for model, names in ONLY.items() if strangers[0] in names)
-            raise ValueError(
-                f"{strangers[0]}: has no meaning with model: {self.model}, only with {means}; leave it out"
-            )
+            raise ValueError(f"{strangers[0]}: has no effect with model: {self.model}, only with {means}; leave it out")
         return self
 
     @model_validator(mode="after")

@@ -89,7 +89,8 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
         recording = error.outcome.recording  # it ends early again
     if recording.events.fingerprint() != manifest["fingerprint"]:
         raise RunError(
-            f"{directory}: its scenario no longer gives the same run (another version of mobilenet, or an edited file),"
+            f"{directory}: its scenario no longer produces the same run (another version of mobilenet, or"
+            " an edited file),"
             f" so the {what} it did not record cannot be recovered"
         )
     return recording

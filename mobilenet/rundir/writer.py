@@ -59,7 +59,7 @@ def write_table(path: Path, columns: Mapping[str, list[Any]]) -> None:
 class AlreadyThere(RecordError):
     """Something has the name that a directory should get."""
 
-    def __init__(self, path: Path, way_out: str = "name another directory, or remove it") -> None:
+    def __init__(self, path: Path, way_out: str = "remove it, or name another directory") -> None:
         super().__init__(f"{path}: already exists; {way_out}", is_input=True)
         self.path, self.way_out = path, way_out
 

@@ -39,7 +39,7 @@ class ScenarioFile(Parameters):
     @classmethod
     def from_nodes(cls, root: Node, overrides: Sequence[str], folder: Path) -> Self:
         if not isinstance(root.value, dict):
-            raise ScenarioError(f"{root.where}: expected keys with values, as in `seed: 1`")
+            raise ScenarioError(f"{root.where}: expected keys with values, such as `seed: 1`")
         for each in overrides:
             override(root, each)
         try:
@@ -194,7 +194,7 @@ def override(root: Node, change: str) -> None:
     path, equals, text = change.partition("=")
     keys = path.strip().split(".")
     if not equals or not all(keys):
-        raise ScenarioError(f"{shown}: expected key=value, as in wireless.range_m=100")
+        raise ScenarioError(f"{shown}: expected key=value, such as wireless.range_m=100")
     node = root
     for place, key in enumerate(keys):
         inside: Any = node.value

@@ -39,7 +39,7 @@ def _expression(*groups: str) -> AfterValidator:
         except (re.error, RecursionError, OverflowError, ValueError, Warning) as error:
             raise ValueError(f"not a regular expression over bytes: {error}") from None
         if missing := [group for group in groups if group not in found.groupindex]:
-            raise ValueError(f"expected the group (?P<{missing[0]}>...), as in (?P<{missing[0]}>[0-9]+)")
+            raise ValueError(f"expected the group (?P<{missing[0]}>...), such as (?P<{missing[0]}>[0-9]+)")
         return value
 
     return AfterValidator(checked)
@@ -122,11 +122,11 @@ class Datagrams(Parameters):
         if self.own_port is None and any("{hosts_file}" in word for word in self.command or ()):
             raise ValueError("own_port: missing; {hosts_file} names the port where each program listens")
         if self.promises is not None and self.lines is None:
-            raise ValueError("lines: missing; promises are judged from lines that programs write, expected lines: {}")
+            raise ValueError("lines: missing; promises are judged from lines that programs write; expected lines: {}")
         if self.promises is None and self.delivers_to_all is not None:
-            raise ValueError("delivers_to_all: has no meaning without promises")
+            raise ValueError("delivers_to_all: has no effect without promises")
         if self.lines is None and self.logs is not None:
-            raise ValueError("logs: has no meaning without lines")
+            raise ValueError("logs: has no effect without lines")
         if self.command is None and self.lines is not None and self.logs is None:
             raise ValueError("logs: missing; the standard output of programs that you start yourself is not available")
         if self.logs is not None and "{me}" not in self.logs:

@@ -53,12 +53,12 @@ def _changes(overrides: Any) -> list[Change]:
             Change(f"{key}={inline(plain_values(value, named[str(key)]))}", named[str(key)])
             for key, value in overrides.items()
         ]
-    expected = "a dictionary, as in {'hosts.count': 20}, or a list, as in ['hosts.count=20']"
+    expected = "a dictionary, such as {'hosts.count': 20}, or a list, such as ['hosts.count=20']"
     if isinstance(overrides, str) or not isinstance(overrides, Sequence):
         raise ScenarioError(f"overrides: got {_describe(overrides)}, expected {expected}")
     for place, one in enumerate(overrides):
         if not isinstance(one, str):
-            raise ScenarioError(f"overrides[{place}]: got {_describe(one)}, expected text, as in 'hosts.count=20'")
+            raise ScenarioError(f"overrides[{place}]: got {_describe(one)}, expected text, such as 'hosts.count=20'")
     return in_python(overrides)
 
 

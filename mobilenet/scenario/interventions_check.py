@@ -61,11 +61,11 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         if isinstance(one, Interval) and scenario.workload.interval_s is None:
             yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, which have no interval to change"
         if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):
-            yield f"{path}.do", "with datagrams, every host has its address from the beginning, so none can be added"
+            yield f"{path}.do", "with datagrams, every host has its address from the beginning, so no host can be added"
         if one.do == "broadcast" and isinstance(scenario.protocol, Datagrams):
             yield f"{path}.do", "with datagrams, only the programs broadcast"
         if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
-            yield f"{path}.do", "programs learn the number of hosts at their start, so none can be added"
+            yield f"{path}.do", "programs learn the number of hosts at their start, so no host can be added"
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
             yield f"{path}.to_m", f"expected coordinates in metres, from -{FARTHEST_DRAG_M:g} to {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):

@@ -50,7 +50,7 @@ def expected_effort(scenario: AnyScenario) -> str:
     mb = events * BYTES_PER_EVENT / 1e6
     memory = f", up to {_size(mb)} of memory" if mb >= 100 else ""
     if any(scenario.code()):
-        return f"about {events:,} events{memory}; how long the custom code takes is unknown"
+        return f"about {events:,} events{memory}; the running time of the custom code is unknown"
     if events < EVENTS_PER_S:
         return f"about {events:,} events, which take a second or two to compute"
     return f"about {events:,} events, which take about {_time(events)} to compute (within a factor of three){memory}"
@@ -88,6 +88,6 @@ def effort_of_drain(scenario: AnyScenario, drain_s: float) -> str | None:
     if events < max(LONG_DRAIN_S * EVENTS_PER_S, scenario.estimated_events()):
         return None
     return (
-        f"if the run does not come to rest sooner, its drain of up to {drain_s:g} s adds up to about {events:,}"
+        f"if the run does not come to rest sooner, its drain of up to {drain_s:g} s may add about {events:,}"
         f" events, which take about {_time(events)}"
     )

@@ -107,7 +107,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         except ValueError as error:
             yield "stations.backbone.edges", str(error)
     if backbone.kind != "tree" and "connections" in declaration_of(scenario.protocol).needs:
-        why = f"{scenario.protocol.name} uses connections between neighbours, which need the kind tree"
+        why = f"{scenario.protocol.name} uses connections between neighbours, which need kind: tree"
         yield "stations.backbone.kind", why
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
         many = counted(count, "station")
@@ -120,7 +120,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         if hosts is not None and hosts > MOST_HOSTS:
             yield (
                 "hosts.count",
-                f"{hosts} with datagrams, expected at most {MOST_HOSTS}(one octet of an address)",
+                f"{hosts} with datagrams, expected at most {MOST_HOSTS} (one octet of an address)",
             )
     if hosts is not None:
         yield from _strangers(scenario, hosts)

@@ -62,7 +62,7 @@ class AbstractNetwork(Parameters):
         default=0.0,
         description="maximum additional delay of a message, drawn uniformly; links may then reorder messages",
     )
-    reception: Tu = Field(default=0.1, description="time to receive one message; latency is measured at its end")
+    reception: Tu = Field(default=0.1, description="time to receive one message; latency is measured when it ends")
     hand_over: Tu = Field(
         default=0.1,
         description="time from the end of reception until the protocol gets the message; not in the latency",

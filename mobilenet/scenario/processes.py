@@ -278,7 +278,7 @@ class ProcessScenario(ScenarioFile):
         if self.random_faults is not None:
             free = n - len({*named["faults"], *named["random_faults.spared"]})
             if self.random_faults.count > free:
-                yield "random_faults.count", f"expected at most {free}, the number of processes still free to crash"
+                yield "random_faults.count", f"expected at most {free}, the number of processes that can still crash"
         if self.workload.sources is not None and self.workload.sources > n:
             yield "workload.sources", f"expected at most {n}, the number of processes"
         if isinstance(protocol, DisjointPaths) and n & (n - 1):
@@ -319,7 +319,8 @@ class ProcessScenario(ScenarioFile):
             yield (
                 "detector.timeout",
                 (
-                    f"{what}, so at {detector.timeout:g} a perfect detector suspects correct processes: expected more"
+                    f"{what}, so with a timeout of {detector.timeout:g} a perfect detector suspects correct"
+                    " processes: expected more"
                     f" than {least:g}"
                 ),
             )

@@ -61,7 +61,7 @@ def _for_both(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return {"host": value, "station": value}
     if value is None or isinstance(value, (str, int, float)):
-        raise ValueError("expected a list of words, as in [python3, host.py], or {host: [...], station: [...]}")
+        raise ValueError("expected a list of words, such as [python3, host.py], or {host: [...], station: [...]}")
     return value
 
 
@@ -126,7 +126,7 @@ def _not_executable(program: Path) -> str | None:
     if os.access(program, os.X_OK):
         return None
     what = RUN_BY.get(program.suffix)
-    such = "" if what is None else f", as in [{what}, {program.name}]"
+    such = "" if what is None else f", such as [{what}, {program.name}]"
     return f"it is not executable; run chmod +x {quoted(program)}, or put its interpreter first{such}"
 
 

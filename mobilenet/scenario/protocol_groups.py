@@ -63,7 +63,7 @@ class OwnProtocol(Parameters):
         alias="class",
         max_length=200,
         json_schema_extra={"pattern": f"^({CLASS_OR_OFFER})$"},
-        description="a class in a file next to the scenario, as in gossip.py:Gossip, or the name of an installed one",
+        description="a class in a file next to the scenario, such as gossip.py:Gossip, or the name of an installed one",
     )
     settings: dict[str, Any] = Field(default={}, description="values of the protocol's Settings")
     promises: Promise | None = Field(
@@ -87,7 +87,7 @@ class OwnProtocol(Parameters):
     def _is_a_class_or_an_offer(cls, value: str) -> str:
         if not re.fullmatch(CLASS_OR_OFFER, value):
             raise ValueError(
-                "expected a file and a class, as in gossip.py:Gossip, or the name that an installed package offers,"
+                "expected a file and a class, such as gossip.py:Gossip, or the name that an installed package offers,"
                 f" got {inline(value)}"
             )
         return value

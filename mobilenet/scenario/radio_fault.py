@@ -96,16 +96,16 @@ def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] |
     path = _at_fault(shares_db, tx_dbm_to_reach(wireless, narrow_m) - sender.tx_dbm)
     lacking_db = tx_dbm_to_reach(wireless, USUAL_M) - sender.tx_dbm
     if enough := _enough(wireless, path, sender, lacking_db):
-        advice = f"it takes {enough}"
+        advice = f"you need {enough}"
     else:
         worse = sorted((each for each, share_db in shares_db.items() if share_db > 0), key=shares_db.__getitem__)
         advice = (
-            f"{lacking_db:.1f} dB are missing, more than this key can provide; expected values nearer to the defaults:"
+            f"{lacking_db:.1f} dB are missing, more than this key can provide; use values closer to the defaults for"
             f" {', '.join(reversed(worse))}"
         )
     return f"wireless.{path}", (
-        f"{_setting(wireless, path, sender)} {whose} received only up to {reach:.1f} m, so hardly any node hears"
-        f" another; for {USUAL_M:g} m {advice}"
+        f"{_setting(wireless, path, sender)} {whose} received only up to {reach:.1f} m, so hardly any nodes hear"
+        f" each other; for {USUAL_M:g} m, {advice}"
     )
 
 

@@ -38,7 +38,7 @@ def objections(
         other = next(key for key in STRANGE_HYSTERESIS.values() if key != strange)
         yield (
             f"hosts.attachment.{strange}",
-            f"has no meaning with wireless.model: {wireless.model}; set {other}, and leave this key out or set it to"
+            f"has no effect with wireless.model: {wireless.model}; set {other}, and leave this key out or set it to"
             " null",
         )
     if wireless.model == "sinr" and (fault := too_far(wireless)):
@@ -65,6 +65,6 @@ def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bo
         reach = rate_reach_m(wireless, rate_mbps, payload_bytes)
         if reach < REACHES * cell:
             yield (
-                f"wireless.{key}: {rate_mbps:g} Mb/s reaches {reach:.0f} m, and hosts attach to stations up to"
+                f"wireless.{key}: {rate_mbps:g} Mb/s reaches {reach:.0f} m, but hosts attach to stations up to"
                 f" {cell:.0f} m away: frames from farther away are detected but lost; choose a slower rate"
             )

@@ -53,7 +53,10 @@ def radio_of_study(directory: Path) -> str | None:
     varying = list(_varying("wireless", radios))
     if not varying:
         return words or None
-    return f"{words}; this is the first configuration's, and {', '.join(varying)} var{'y' if varying[1:] else 'ies'}"
+    return (
+        f"{words}; this is the radio of the first configuration, and {', '.join(varying)}"
+        f" var{'y' if varying[1:] else 'ies'}"
+    )
 
 
 def _varying(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:

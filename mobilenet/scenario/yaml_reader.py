@@ -39,15 +39,15 @@ TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fals
 INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 SURPRISES = (
-    (re.compile(r"yes|no|on|off|y|n", re.IGNORECASE), "write true or false, or put it in quotes"),
-    (re.compile(r"[-+]?0[0-9_]+(\.[0-9_]*)?"), "write a number without leading zeros, or put it in quotes"),
-    (re.compile(r"[-+]?0[xob][0-9a-fA-F_]+"), "write a decimal number, or put it in quotes"),
+    (re.compile(r"yes|no|on|off|y|n", re.IGNORECASE), "write true or false, or put this word in quotes"),
+    (re.compile(r"[-+]?0[0-9_]+(\.[0-9_]*)?"), "write a number without leading zeros, or put this value in quotes"),
+    (re.compile(r"[-+]?0[xob][0-9a-fA-F_]+"), "write a decimal number, or put this value in quotes"),
     (re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?(:[0-5]?[0-9])+(\.[0-9_]*)?"),
-    "write seconds as one number, or put it in quotes"),
+    "write seconds as one number, or put this value in quotes"),
     (re.compile(r"[-+]?[0-9][0-9_]*_[0-9_.]*([eE][-+]?[0-9]+)?"),
-    "write a number without underscores, or put it in quotes"),
+    "write a number without underscores, or put this value in quotes"),
     (re.compile(r"[-+]?\.(inf|nan)|[-+]?(inf|nan|infinity)", re.IGNORECASE), "expected a finite number"),
-    (re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"), "dates are not supported; put it in quotes"),
+    (re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"), "dates are not supported; put this value in quotes"),
 )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ class _Reader:
                 keys.pop()
                 continue
             if isinstance(event, DocumentStartEvent) and root is not None:
-                raise self._refuse(event, "contains a second document; expected one")
+                raise self._refuse(event, "contains a second document; expected only one")
             if isinstance(event, AliasEvent):
                 raise self._refuse(event, f"alias *{event.anchor}: aliases are not supported; write the value itself")
             if not isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent)):
@@ -186,7 +186,7 @@ class _Reader:
 
     def _refuse_halves(self, event: Any) -> None:
         if any("\ud800" <= character <= "\udfff" for character in event.value):
-            raise self._refuse(event, "half a character (\\ud800 to \\udfff); write the character itself")
+            raise self._refuse(event, "a lone surrogate (\\ud800 to \\udfff); write the character itself")
 
     def _scalar(self, event: Any) -> Any:
         text: str = event.value
@@ -206,7 +206,9 @@ class _Reader:
                     raise self._refuse(event, f"{text}: expected a finite number")
                 return value
         elif INTEGER.fullmatch(text) or FLOAT.fullmatch(text):
-            raise self._refuse(event, f"{text[:20]}...: a number with {len(text)} characters")
+            raise self._refuse(
+                event, f"{text[:20]}...: a number with {len(text)} characters, expected at most {MOST_DIGITS}"
+            )
         for surprise, advice in SURPRISES:
             if surprise.fullmatch(text):
                 raise self._refuse(event, f"{text[:40]}: {advice}")

@@ -64,7 +64,7 @@ class Interventions:
         calendar = self._kernel.calendar
         at_ns = ns(one.at_s)
         if at_ns < calendar.now:
-            raise ValueError(f"at_s: {one.at_s:g} s has passed, the run is at {calendar.now / SECOND:g} s")
+            raise ValueError(f"at_s: {one.at_s:g} s has already passed; the run is at {calendar.now / SECOND:g} s")
         calendar.put(at_ns, LAST, calendar.sequence_number(), partial(self._take_effect, one))
 
     def _take_effect(self, one: AnyIntervention) -> None:

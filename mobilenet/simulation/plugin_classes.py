@@ -143,7 +143,7 @@ def _require_buffers(party: Any, reference: str) -> None:
 def _require_names(place: Any, names: Any, called: str, reference: str) -> None:
     if not isinstance(names, tuple) or not all(isinstance(name, str) and name for name in names):
         example = f'("{names}",)' if isinstance(names, str) and names else '("pending",)'
-        _refuse(place, reference, f"{called} is {names!r}, expected a tuple of names, as in {example}, or ()")
+        _refuse(place, reference, f"{called} is {names!r}, expected a tuple of names, such as {example}, or ()")
     if len(set(names)) < len(names):
         _refuse(place, reference, f"{called} is {names!r}, expected different names")
 

@@ -67,7 +67,7 @@ def _load_offered(key: str, reference: str) -> Any:
         there = ", ".join(sorted(offers.names)) or "none"
         raise ScenarioError(
             f"{key}: no installed package offers {reference!r} in {GROUP} (there are: {there}); "
-            "a class in a file is given as in gossip.py:Gossip"
+            "name a class in a file in the form FILE.py:CLASS"
         )
     with _explain(reference):
         return offers[reference].load()

@@ -59,7 +59,7 @@ def _configurations(summary: Rows) -> int:
 def _where(row: Mapping[str, str], names: LevelNames) -> str:
     columns = list(row)
     factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
-    return ", ".join(names.in_words(factor, row[factor]) for factor in factors) or "as it is"
+    return ", ".join(names.in_words(factor, row[factor]) for factor in factors) or "unchanged"
 
 
 def _growth(row: Mapping[str, str]) -> str:

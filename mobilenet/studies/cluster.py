@@ -126,7 +126,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with cluster(options.workers, options.port) as (url, processes, settings):
-            print(f"up: a master and {counted(len(processes), 'worker')}; press Ctrl-C to stop them", flush=True)
+            print(f"running: a master and {counted(len(processes), 'worker')}; press Ctrl-C to stop them", flush=True)
             again = f"mobilenet study scenarios/studies/static_comparison.yaml --master {url}"
             print(f"Next: SPARK_CONF_DIR={quoted(settings)} {again}", flush=True)
             while all(process.poll() is None for process in processes):

@@ -89,7 +89,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
 def _kept(study: Study, allow_code: bool) -> list[Configuration]:
     """Return the configurations of a study's directory: complete scenarios next to their files, wherever it is."""
     if study.has_changed_factors():
-        what = "a kept study repeats the configurations of its directory; expected its own factors and set"
+        what = "a kept study repeats the configurations of its directory; its factors and set cannot be changed"
         raise study.problem(("factors",), what)
     found = []
     for configuration in planned_configurations(study):
@@ -109,7 +109,7 @@ def planned_configurations(study: Study) -> list[Configuration]:
 def _label(study: Study, levels: dict[str, Any]) -> str:
     """`TCP, loss 0.05`."""
     names = LevelNames(study.factors)
-    return ", ".join(names.in_words(factor, level) for factor, level in levels.items()) or "as it is"
+    return ", ".join(names.in_words(factor, level) for factor, level in levels.items()) or "unchanged"
 
 
 def _require_allowed(study: Study, allow_code: bool) -> None:
@@ -134,7 +134,7 @@ def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
     if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
         return [Change(_override(factor, level), where)]
     if not isinstance(level, dict):
-        what = f"not a key of a scenario; a factor of another name needs mappings as levels, got {inline(level)[:60]}"
+        what = f"not a key of a scenario; a factor with another name needs mappings as levels, got {inline(level)[:60]}"
         raise study.problem(("factors", factor), what)
     return [Change(_override(key, value), where) for key, value in level.items()]
 

@@ -112,11 +112,11 @@ def _damage(file: Path, expected: bytes) -> str | None:
     if not file.is_file():
         return "missing"
     if expected.startswith(found := file.read_bytes()):
-        return "cut" if found else "empty"
+        return "truncated" if found else "empty"
     try:
         return None if isinstance(parse(found, file.name).value, dict) else "not a YAML mapping"
     except ScenarioError:
-        return "no YAML"
+        return "not YAML"
 
 
 def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:

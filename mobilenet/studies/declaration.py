@@ -225,7 +225,7 @@ class Study(Parameters):
             path = path / "study.yaml"
         root = read(path)
         if not isinstance(root.value, dict):
-            raise ScenarioError(f"{root.where}: expected keys with values, as in `scenario: static.yaml`")
+            raise ScenarioError(f"{root.where}: expected keys with values, such as `scenario: static.yaml`")
         if {"stations", "processes"} & root.value.keys() and "scenario" not in root.value:
             raise ScenarioError(f"{path}: a scenario, not a study; `mobilenet run {quoted(path)}` runs it")
         _change(root, overrides, replications, seed)
@@ -336,7 +336,7 @@ def _change(root: Node, overrides: Sequence[str], replications: int | None, seed
         key, equals, text = override.partition("=")
         shown = f"--set {override}"[:80]
         if not equals or not key.strip():
-            raise ScenarioError(f"{shown}: expected key=value, as in wireless.range_m=100")
+            raise ScenarioError(f"{shown}: expected key=value, such as wireless.range_m=100")
         group = root.value.setdefault("set", Node({}, shown))
         if isinstance(group.value, dict):
             group.value[key.strip()] = parse_value(text, shown) if text.strip() else Node(None, shown)

@@ -28,8 +28,8 @@ X, Y = ("x", "x_m"), ("y", "y_m")
 LON, LAT = ("lon", "longitude", "lng"), ("lat", "latitude")
 SUMO = ("vehicle", "person")
 
-CHOSEN_XY = "x and y are used, as metres; its lon and lat are ignored (--coordinates lonlat uses them)"
-CHOSEN_LONLAT = "lon and lat are used, as requested; its x and y are ignored"
+CHOSEN_XY = "x and y are used, as metres; the columns lon and lat are ignored (--coordinates lonlat uses them)"
+CHOSEN_LONLAT = "lon and lat are used, as requested; the columns x and y are ignored"
 
 Columns = tuple[int, int, int]  # of id and both coordinates
 

@@ -225,7 +225,7 @@ class Recorded:
                 "; are lon and lat swapped?" if np.hypot(self.y[i] - origin.lon, self.x[i] - origin.lat) < 5 else ""
             )
             return (
-                f"({self.x[i]:.10g}, {self.y[i]:.10g}) is farther than 1000 km from the origin, longitude"
+                f"({self.x[i]:.10g}, {self.y[i]:.10g}) is more than 1000 km from the origin, longitude"
                 f" {origin.lon:g}, latitude {origin.lat:g}{turned}"
             )
 
@@ -252,7 +252,7 @@ def _infinite(values: Floats, i: int) -> str:
 
 def _far(values: Floats, most: float, i: int) -> str:
     if most == FARTHEST_M:
-        return f"{values[i]:.10g} m is farther than 1000 km from the origin"
+        return f"{values[i]:.10g} m is more than 1000 km from the origin"
     return (
         f"{values[i]:.10g} is not between -{most:g} and {most:g}"
         f" degrees{'; are lon and lat swapped?' if most == 90 else ''}"

@@ -82,7 +82,7 @@ class Sites(NamedTuple):
                     f" {ACROSS_SITES}"
                 )
             raise ScenarioError(
-                f"{self.file}:{self.lines[i]}: ({self.a[i]:.10g}, {self.b[i]:.10g}) is farther than 1000 km from the"
+                f"{self.file}:{self.lines[i]}: ({self.a[i]:.10g}, {self.b[i]:.10g}) is more than 1000 km from the"
                 f" origin, longitude {origin.lon:g}, latitude {origin.lat:g}"
             )
         return x, y
@@ -146,5 +146,5 @@ def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: 
             + ("; are lon and lat swapped?" if most < 180 else ""),
         )
     if not lonlat and abs(value) > FARTHEST_M:
-        raise rows.error(line, column, name, f"{value:.10g} m is farther than 1000 km from the origin")
+        raise rows.error(line, column, name, f"{value:.10g} m is more than 1000 km from the origin")
     return value

@@ -50,7 +50,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
             if time_s is None:
                 raise xml.error(f"time: {text[:40]!r} is not a time, expected seconds or h:m:s")
         elif name in WHO:
-            raise xml.error(f'<{name}> outside of <timestep time="...">')
+            raise xml.error(f'<{name}> outside <timestep time="...">')
         elif len(xml.open) == 1 and name != "fcd-export":
             raise xml.error(f"<{name[:40]}>, expected <fcd-export>")
 

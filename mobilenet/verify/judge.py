@@ -67,7 +67,7 @@ __all__ = ["CHECKS", "Answer", "Verdict", "overall", "verify", "verify_run"]
 
 BEST_EFFORT = ("creation", "duplication", "membership")
 ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()}
-SAYS_NOTHING = " promises nothing about rest"  # as manifests have it
+SAYS_NOTHING = " does not promise to come to rest"  # as manifests have it
 OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program"}
 TABLES = ("events", "samples", "positions")
 CHECKS = ("record", *SAFETY, "delivery", "conservation", "drained")

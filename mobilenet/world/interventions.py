@@ -56,7 +56,7 @@ class Interval(_AtATime):
 
 
 class _OfLink(_AtATime):
-    link: tuple[StationName, StationName] = Field(description="link between two stations, as in [s0, s1]")
+    link: tuple[StationName, StationName] = Field(description="link between two stations, such as [s0, s1]")
 
     @property
     def ends(self) -> tuple[int, int]:

@@ -57,7 +57,9 @@ class FileLayout(Parameters):
     shape: Literal["csv"] = "csv"
     file: str = Field(
         min_length=1,
-        description="table of stations with the columns x_m, y_m or lon, lat and optionally name; or OpenCelliD",
+        description=(
+            "table of stations with the columns x_m, y_m or lon, lat and optionally name; or in OpenCelliD's format"
+        ),
     )
 
 

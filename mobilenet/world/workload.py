@@ -53,7 +53,7 @@ class WorkloadParameters(Parameters):
             if self.interval_s is None:
                 raise ValueError("interval_s: missing, expected seconds between a host's broadcasts")
         elif self.interval_s is not None:
-            raise ValueError(f"interval_s: has no meaning when arrivals are {self.arrivals!r}")
+            raise ValueError(f"interval_s: has no effect when arrivals are {self.arrivals!r}")
         if self.messages and self.arrivals != "explicit":
             raise ValueError("messages: only for arrivals: explicit")
         return self

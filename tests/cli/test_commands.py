@@ -90,7 +90,7 @@ def test_the_manifest_tells_how_to_repeat(place: Path) -> None:
 def test_check(place: Path) -> None:
     done = mobilenet("check", FIRST, "--set", "hosts.count=7", place=place)
     assert done.returncode == 0 and done.stderr == ""
-    assert "no problems found; 30 s simulated, about" in done.stdout
+    assert "no problems found; 30 s of simulated time, about" in done.stdout
     assert done.stdout.splitlines()[-1] == f"Next: mobilenet run {FIRST} --set hosts.count=7"
 
 
@@ -164,7 +164,7 @@ def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
             clock[0] += 0.5
             update(float(second), 30.0)
     assert capsys.readouterr().err == (
-        "20 of 30 s simulated, 2.0 s a second, 5 s left\n30 s simulated, draining for 10 s\n"
+        "20 of 30 s simulated, 2.0 s per second, 5 s left\n30 s simulated, draining for 10 s\n"
     )
     with progress.progress(True, "dynamic") as update:
         assert update is None

@@ -51,7 +51,7 @@ def test_commands(runs: Path) -> None:
     assert result.returncode == 0
     assert "wireless.loss" in result.stdout
     assert "Next: mobilenet spacetime one --host h" in result.stdout
-    assert command("diff", "one", "same", place=runs).stdout.startswith("no scenario differs\nthe same ")
+    assert command("diff", "one", "same", place=runs).stdout.startswith("the scenarios are the same\nboth runs have ")
     for wrong in ("nothing", "."):
         result = command("diff", "one", wrong, place=runs)
         assert result.returncode == 2

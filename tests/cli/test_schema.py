@@ -91,4 +91,4 @@ def test_the_class_of_a_plug_in_has_a_pattern(written: str, fits: bool) -> None:
         said = ""
     except ScenarioError as error:
         said = str(error)
-    assert ("expected a file and a class, as" not in said) == fits
+    assert ("expected a file and a class, such as" not in said) == fits

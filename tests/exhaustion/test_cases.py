@@ -54,7 +54,7 @@ def test_bounds_are_told() -> None:
 def test_the_command(tmp_path: Path) -> None:
     done = mobilenet("exhaust", "join", "one_move", place=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count("exhausted: none violated") == 2 and done.stdout.splitlines()[-1].startswith("Next: ")
+    assert done.stdout.count("exhausted: no violation") == 2 and done.stdout.splitlines()[-1].startswith("Next: ")
 
 
 def test_the_command_says_when_it_did_not_get_through(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_the_page_shows_it(tmp_path: Path) -> None:
             words = "[...document.querySelectorAll('button')].map(button => button.textContent)"
             offered = set(window.value(words))
             assert {"Crash", "Recover"} <= offered  # and nothing of what real time does not allow
-            virtual = {"Step to the next", "Add a host", "what did it do?", "Broadcast", "Continue from here"}
+            virtual = {"Step to the next", "Add a host", "what effect did it have?", "Broadcast", "Continue from here"}
             assert not offered & virtual
             assert window.value("[document.querySelector('.mn-speed'), document.querySelector('.mn-save')]"
                                 ".every(control => control.disabled)")  # fmt: skip

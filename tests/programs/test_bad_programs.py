@@ -49,7 +49,7 @@ BAD = {
     ),
     "half a sign to store": (
         """print('{"do":"store","stable":["\\\\ud800"]}')""",
-        r"stable contains half a character \(a lone surrogate\), expected text that can be encoded in UTF-8",
+        r"stable contains a lone surrogate \(half a character\), expected text that can be encoded in UTF-8",
     ),
     "too large to store": ("""print('{"do":"store","stable":1e400}')""", "stable contains a number that is too large"),
     "too large to show": (
@@ -62,7 +62,7 @@ BAD = {
     ),
     "half a sign as a tag": (
         """print('{"do":"broadcast","message":1,"tag":"\\\\ud800"}')""",
-        "tag contains half a character",
+        "tag contains a lone surrogate",
     ),
     "too large a tag": (
         """print('{"do":"send","to":0,"message":1,"tag":1e999}')""",
@@ -91,7 +91,7 @@ BAD = {
     "a line of 2 MiB": ("print('x' * 2**21)", "a line of more than 1,048,576 bytes"),
     "an exit": ("sys.exit(7)", "its program ended with exit code 7"),
     "an exit with words": ("sys.stderr.write('no\\nluck\\n'); sys.exit(7)", "the end of its standard error: no | luck"),
-    "a crash": ("os.kill(os.getpid(), signal.SIGSEGV)", "its program was ended by signal 11"),
+    "a crash": ("os.kill(os.getpid(), signal.SIGSEGV)", "its program was killed by signal 11"),
     "closed pipes": ("os.close(1); time.sleep(60)", "its program closed its standard output"),
     "closed input": ('os.close(0); print(\'{"do":"done"}\', flush=True); time.sleep(60)', "its program closed"),
 }
@@ -202,7 +202,7 @@ def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
         (["no-such-program-here"], "cannot be started: No such file or directory; expected a program on the PATH"),
         (["./folder"], "cannot be started: "),
         (["plain.txt"], r"Permission denied; it is not executable; run chmod \+x \S+plain.txt, or put its"),
-        (["./host.py"], r"or put its interpreter first, as in \[python3, host.py\]"),
+        (["./host.py"], r"or put its interpreter first, such as \[python3, host.py\]"),
         (["binary"], "Exec format error; expected a binary for this machine, or a first line that names an installed"),
         (["script"], "No such file or directory; expected a binary for this machine, or a first line that names an"),
     ],
@@ -238,7 +238,9 @@ def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) 
 
 def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
     path = scenario(tmp_path, ["python3", "silent.py"])
-    with pytest.raises(ScenarioError, match=r"protocol.command: expected a list of words, as in \[python3, host.py\]"):
+    with pytest.raises(
+        ScenarioError, match=r"protocol.command: expected a list of words, such as \[python3, host.py\]"
+    ):
         load_scenario(path, ["protocol.command=python3 silent.py"])
 
 
@@ -342,7 +344,7 @@ def nobody_left(folder: Path) -> bool:
 def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: Path) -> None:
     code = f"open(f'pid-{{os.getpid()}}', 'w').close(); os.kill(os.getppid(), {int(number)}); time.sleep(60)"
     began = time.monotonic()
-    with pytest.raises(PluginError, match=r"h0: no answer within 1 s|ended or stopped from outside"):
+    with pytest.raises(PluginError, match=r"h0: no answer within 1 s|killed or stopped from outside"):
         run(answering(tmp_path, code, answer_within_s=1.0), out=tmp_path / "run", allow_code=True)
     assert time.monotonic() - began < 40
     for mark in tmp_path.glob("pid-*"):
@@ -351,7 +353,7 @@ def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: 
 
 
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="looking gives the number back")
-@pytest.mark.parametrize("words", ["ended with exit code 3", "was ended by signal 9"])
+@pytest.mark.parametrize("words", ["ended with exit code 3", "was killed by signal 9"])
 def test_the_number_of_a_program_that_ended_stays_its_own(words: str, tmp_path: Path) -> None:
     """Until its process group is killed: that would hit whoever has the number then."""
     code = "import os, signal; " + ("os._exit(3)" if "code" in words else "os.kill(os.getpid(), signal.SIGKILL)")

@@ -82,7 +82,7 @@ def test_a_node_that_gossips_by_its_clock_is_unknown_each_time(samples: Path, tm
         agreement = done.verdicts["agreement"]
         assert agreement.answer == "unknown"
         assert " never delivers " in agreement.explanation
-        assert f"{done.manifest['own_clock'][0]}'s program acts by its own clock" in agreement.explanation
+        assert f"{done.manifest['own_clock'][0]}'s program acts on its own clock" in agreement.explanation
         answers = {name: verdict.answer for name, verdict in done.verdicts.items() if name != "agreement"}
         assert set(answers.values()) == {"valid"}, answers
         assert verify_run(done.path) == done.verdicts

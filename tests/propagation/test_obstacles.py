@@ -94,7 +94,7 @@ def test_degrees(tmp_path: Path) -> None:
         tmp_path, polygon(on_earth(SQUARE))
     )
     far = refusal(tmp_path, polygon(on_earth(SQUARE)), Origin(lon=-70, lat=0))
-    assert "farther than 1000 km from the origin, longitude -70" in far
+    assert "more than 1000 km from the origin, longitude -70" in far
     assert "is not a longitude and latitude" in refusal(tmp_path, collection(feature(polygon(
         [[300, 0], [300.1, 0], [300.1, 0.1]])), **named), ORIGIN)  # fmt: skip
 
@@ -115,7 +115,9 @@ def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
 ) -> None:
     content = collection(feature(polygon(ring), name="Mill"), **more)
     said = refusal(tmp_path, content, in_plane=False)
-    assert said.startswith(": feature 1 ('Mill'): longitudes and latitudes, as it has no crs that mobilenet knows")
+    assert said.startswith(
+        ": feature 1 ('Mill'): longitudes and latitudes, because the file has no crs that mobilenet knows"
+    )
     assert said.endswith('expected origin: {lon, lat}, or, if these are metres, "crs": null in the file')
     (building,) = read_buildings(file(tmp_path, {**content, "crs": None}))
     assert building[0][0] == (100 * ring[0][0], 100 * ring[0][1])
@@ -228,7 +230,7 @@ for _ in range(40):
         (polygon([[0, 0], [5, 5], [0, 0]]), ": has no area; expected rings with at least three corners"),
         (polygon(), ": has no area"),
         (polygon([[0, 0], [100, 0], [100, 0.001], [0, 0.002]]), ": has no area when rounded to centimetres"),
-        (polygon([[0, 0], [2e6, 0], [2e6, 1]]), ": (2000000, 0) m is farther than 1000 km from the origin"),
+        (polygon([[0, 0], [2e6, 0], [2e6, 1]]), ": (2000000, 0) m is more than 1000 km from the origin"),
         ("<net></net>", ":1:1: <net>, expected <additional>"),
         ("<additional><poly", ":1:13: not XML"),
         ("<additional>" * 40, "elements nested more than 32 levels deep"),

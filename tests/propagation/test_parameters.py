@@ -13,14 +13,14 @@ from mobilenet.propagation.parameters import ONLY, PathLossParameters, Shadowing
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"model": "umi", "exponent": 2.0}, "exponent: has no meaning with model: umi, only with log_distance; leave"),
-        ({"frequency_ghz": 5.0}, "frequency_ghz: has no meaning with model: log_distance, only with free_space or umi"),
+        ({"model": "umi", "exponent": 2.0}, "exponent: has no effect with model: umi, only with log_distance; leave"),
+        ({"frequency_ghz": 5.0}, "frequency_ghz: has no effect with model: log_distance, only with free_space or umi"),
         (
             {"model": "three_slope", "breaks_m": (1.0, 500.0, 200.0)},
             "breaks_m: expected three increasing distances, got",
         ),
         ({"model": "umi", "host_height_m": 1.0}, "greater than or equal to 1.5"),
-        ({"exponents": (1.0, 2.0, 3.0)}, "exponents: has no meaning with model: log_distance, only with three_slope"),
+        ({"exponents": (1.0, 2.0, 3.0)}, "exponents: has no effect with model: log_distance, only with three_slope"),
         ({"slope": 3.0}, "Extra inputs are not permitted"),
     ],
 )

@@ -49,7 +49,7 @@ def test_an_address_that_a_program_was_told_leads_there(flat: bool, tmp_path: Pa
     done = talked(tmp_path, GOSSIP, flat=flat)
     assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"
     assert facts(done)["senders_renamed"] == ([] if flat else [["h2", "h0"]])
-    assert ("programs that pass addresses on may need protocol.flat: true" in _summary(done)) is not flat
+    assert ("programs that pass on addresses may need protocol.flat: true" in _summary(done)) is not flat
     nodes = [done.events[done.events.event == event].node.tolist() for event in ("datagram", "datagram_received")]
     assert nodes == [["h1", "h0", "h2"], ["h0", "h2", "h1"]]
 
@@ -103,7 +103,7 @@ if me == 0:
     assert facts(done)["datagrams_not_taken"] == 5 and done.metrics["datagrams_received"] == 0
     said = _summary(done).splitlines()
     assert said[1].startswith("from 0 to 2 s: 5 datagrams, 0 received")
-    why = "because no program had a socket open, or because its buffer was full"
+    why = "because no program had a socket open, or because the socket's buffer was full"
     assert f"in the whole run: 5 datagrams not received {why}" in said
 
 

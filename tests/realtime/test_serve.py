@@ -362,7 +362,7 @@ def test_a_new_life_elsewhere_is_no_second_program(tmp_path: Path) -> None:
 def test_who_kills_the_supervisor_ends_the_run(tmp_path: Path) -> None:
     code = "os = __import__('os')\nif me == 0: os.kill(os.getppid(), 9)\nwhile True: time.sleep(1)"
     with pytest.raises(
-        PluginError, match="the process that supervises the programs was ended or stopped from outside"
+        PluginError, match="the process that supervises the programs was killed or stopped from outside"
     ) as caught:
         talked(tmp_path, code, duration_s=5)
     assert not caught.value.is_input

@@ -81,7 +81,7 @@ def test_values_remember_the_line_of_their_key() -> None:
         (b"a: 1\nb: \xc3\x28\n", 2, "UTF-8"),
         (b"a: 1\nb: \x00\n", 2, "control character"),
         (bytes(range(128)) * 9, 1, "control character"),
-        (b'a: "\\ud83d"', 1, "half a character"),
+        (b'a: "\\ud83d"', 1, "a lone surrogate"),
         (b"a: [1, 2", 1, "not YAML"),
         (b"a: b: c", 1, "not YAML"),
         (b"a:\n\t- 1", 2, "not YAML"),

@@ -93,7 +93,7 @@ def test_its_run_repeats_itself(gossip: Path, tmp_path: Path) -> None:
         ("protocol.class=gossip", "no installed package offers 'gossip'"),
         (
             'protocol.class="gossip.py"',
-            "protocol.class: expected a file and a class, as in gossip.py:Gossip, .* got gossip.py",
+            "protocol.class: expected a file and a class, such as gossip.py:Gossip, .* got gossip.py",
         ),
         ("protocol.promises=much", "unknown value much"),
     ],

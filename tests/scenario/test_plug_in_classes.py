@@ -77,7 +77,7 @@ def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> Non
         (
             BUFFERS,
             'BUFFERS = "pending"',
-            r"BUFFERS is 'pending', expected a tuple of names, as in \(\"pending\",\), or",
+            r"BUFFERS is 'pending', expected a tuple of names, such as \(\"pending\",\), or",
         ),
         (BUFFERS, "BUFFERS = (3,)", r"BUFFERS is \(3,\), expected a tuple of names"),
         (BUFFERS, 'BUFFERS = ("a", "a")', "BUFFERS is .*, expected different names"),

@@ -42,10 +42,10 @@ def refused(action: Callable[..., Any], *arguments: Any, **named: Any) -> str:
     ("named", "expected"),
     [
         ({"overrides": ["hosts.cout=20"]}, f"overrides: hosts.cout=20: {COUT}"),
-        ({"overrides": ["hosts.count"]}, "overrides: hosts.count: expected key=value, as in wireless.range_m=100"),
+        ({"overrides": ["hosts.count"]}, "overrides: hosts.count: expected key=value, such as wireless.range_m=100"),
         ({"overrides": ["hosts.count=[1"]}, "overrides: hosts.count=[1: not YAML: "),
-        ({"overrides": [20]}, "overrides[0]: got 20 (int), expected text, as in 'hosts.count=20'"),
-        ({"overrides": "hosts.count=20"}, "overrides: got 'hosts.count=20' (str), expected a dictionary, as in {"),
+        ({"overrides": [20]}, "overrides[0]: got 20 (int), expected text, such as 'hosts.count=20'"),
+        ({"overrides": "hosts.count=20"}, "overrides: got 'hosts.count=20' (str), expected a dictionary, such as {"),
         ({"overrides": {"hosts.cout": 20}}, f"overrides['hosts.cout']: {COUT}"),
         ({"overrides": {"hosts.count": -1}}, "overrides['hosts.count']: hosts.count: should be at least 0, got -1"),
         ({"overrides": {"hosts.count": {1}}}, "overrides['hosts.count']: got {1} (set), expected numbers, text, lists"),
@@ -100,12 +100,12 @@ def test_a_directory_that_exists(tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = mobilenet.run(KEYS, out=out)
     assert refused(mobilenet.run, KEYS, out=out) == (
-        f"{out}: already exists; give another out, or replace=True to replace this run"
+        f"{out}: already exists; pass another `out`, or replace=True to replace this run"
     )
     again = mobilenet.run(KEYS, out=out, seed=7, replace=True)
     assert again.manifest["fingerprint"] != first.manifest["fingerprint"]
     (tmp_path / "other").mkdir()
-    assert refused(mobilenet.run, KEYS, out=tmp_path / "other").endswith("other: already exists; give another out")
+    assert refused(mobilenet.run, KEYS, out=tmp_path / "other").endswith("other: already exists; pass another `out`")
     assert refused(mobilenet.run, KEYS, out=tmp_path / "other", replace=True).endswith(
         "only run directories can be replaced"
     )

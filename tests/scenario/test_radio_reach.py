@@ -34,11 +34,11 @@ def scene(*radio: str) -> Scenario:
     [
         (
             ["tx_dbm=-50"],
-            "wireless.tx_dbm: at -50 dBm hosts and stations are received only up to 0.0 m, so hardly any node",
+            "wireless.tx_dbm: at -50 dBm hosts and stations are received only up to 0.0 m, so hardly any nodes",
         ),
         (
             ["tx_dbm=-20"],
-            "wireless.tx_dbm: at -20 dBm hosts and stations are received only up to 5.4 m, so hardly any node",
+            "wireless.tx_dbm: at -20 dBm hosts and stations are received only up to 5.4 m, so hardly any nodes",
         ),
         (["station_tx_dbm=-30"], "wireless.station_tx_dbm: at -30 dBm stations are received only up to 2.5 m"),
         (["tx_dbm=-30", "station_tx_dbm=20"], "wireless.tx_dbm: at -30 dBm hosts are received only up to 2.5 m"),
@@ -50,7 +50,7 @@ def scene(*radio: str) -> Scenario:
 )
 def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> None:
     (warning,) = warnings(scene(*radio))
-    assert warning.startswith(begin) and "for 100 m it takes 18.1 dBm" in warning
+    assert warning.startswith(begin) and "for 100 m, you need 18.1 dBm" in warning
     assert cell_m(scene("tx_dbm=18.1").wireless) == pytest.approx(100, abs=1)
 
 
@@ -73,7 +73,9 @@ def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> N
 )  # fmt: skip
 def test_what_binds_is_told_and_what_is_advised_helps(radio: list[str], begin: str, advice: dict[str, str]) -> None:
     (warning,) = warnings(scene(*radio))
-    assert warning.startswith(f"wireless.{begin}") and "hardly any node hears another; for 100 m it takes" in warning
+    assert (
+        warning.startswith(f"wireless.{begin}") and "hardly any nodes hear each other; for 100 m, you need" in warning
+    )
     for key, value in advice.items():
         assert value in warning
         mended = [each for each in radio if not each.startswith(key.partition(".")[0])]
@@ -86,15 +88,15 @@ def test_where_no_value_of_a_key_does_alone_it_is_said_what_does() -> None:
     (warning,) = warnings(scene("noise_figure_db=50", "preamble_sinr_db=50"))
     assert warning.startswith("wireless.preamble_sinr_db: with 50 dB, preambles are detected at -0.96 dBm or more")
     assert warning.endswith(
-        "for 100 m 78.7 dB are missing, more than this key can provide; expected values nearer to the defaults:"
+        "for 100 m, 78.7 dB are missing, more than this key can provide; use values closer to the defaults for"
         " preamble_sinr_db, noise_figure_db"
     )
     (warning,) = warnings(scene("path_loss={model: free_space, frequency_ghz: 100}", "noise_figure_db=50"))
     assert warning.startswith("wireless.noise_figure_db: with 50 dB, preambles")
-    assert "for 100 m 45.1 dB are missing" in warning and "noise_figure_db, path_loss.frequency_ghz" in warning
+    assert "for 100 m, 45.1 dB are missing" in warning and "noise_figure_db, path_loss.frequency_ghz" in warning
     (warning,) = warnings(scene("path_loss={model: three_slope, exponents: [9, 9, 9]}"))
     assert warning.startswith("wireless.path_loss.exponents: three_slope loses 220.1 dB over 100 m, and hosts")
-    assert warning.endswith("for 100 m it takes a loss of 102.3 dB or less there")
+    assert warning.endswith("for 100 m, you need a loss of 102.3 dB or less there")
 
 
 def test_a_run_in_which_nobody_hears_anybody_runs() -> None:

@@ -116,7 +116,7 @@ POWER = "model: sinr, mode: g, broadcast_rate_mbps: 6"
 def test_of_a_study(radios: list[str], varying: str | None, tmp_path: Path) -> None:
     first = Scenario.from_text((SCENARIOS / "first.yaml").read_text(encoding="utf-8"), [f"wireless={radios[0]}"])
     words = radio_words(first.wireless, tmp_path)
-    said = f"; this is the first configuration's, and {varying}" if varying else ""
+    said = f"; this is the radio of the first configuration, and {varying}" if varying else ""
     assert radio_of_study(study_of(tmp_path, *radios)) == words + said
 
 

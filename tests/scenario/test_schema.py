@@ -153,7 +153,7 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("hosts={mobility: {model: tracks, file: nowhere.csv}}", "hosts.mobility.file: file 'nowhere.csv' not found"),
         ("hosts={count: 3, mobility: {model: tracks, file: nowhere.csv}}", "hosts.count: the tracks determine it"),
         ("workload={arrivals: periodic}", "workload.interval_s: missing"),
-        ("workload.arrivals=none", "workload.interval_s: has no meaning"),
+        ("workload.arrivals=none", "workload.interval_s: has no effect"),
         ("workload.payload_bytes=-1", "workload.payload_bytes: should be at least 0"),
         ("protocol.ack_min_s=5", "protocol"),
         ("hosts.count=90000", "limits.max_events: about"),
@@ -181,7 +181,7 @@ def test_keys_of_the_other_mac_are_refused_in_files(mac: str, key: str) -> None:
     """The default value is no excuse."""
     (other,) = set(ONLY) - {mac}
     text = TEXT.replace("  range_m: 120", f"  range_m: 120\n  mac: {other}\n  {key}: {a_value(key)}")
-    assert refusal(text) == f"a.yaml:10: wireless.{key}: has no meaning with mac: {other}; leave it out"
+    assert refusal(text) == f"a.yaml:10: wireless.{key}: has no effect with mac: {other}; leave it out"
     Scenario.from_text(text.replace(f"mac: {other}", f"mac: {mac}"))
 
 
@@ -192,7 +192,7 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
     override = f"wireless.{key}={a_value(key)}"
     assert (
         refusal(text[other], override)
-        == f"overrides: {override}: wireless.{key}: has no meaning with mac: {other}; leave it out"
+        == f"overrides: {override}: wireless.{key}: has no effect with mac: {other}; leave it out"
     )
     Scenario.from_text(text[mac], [override])
 
@@ -203,17 +203,17 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
         (
             TEXT.replace("  range_m: 120", "  mode: b"),
             ["wireless.mac=acking"],
-            "a.yaml:8: wireless.mode: has no meaning with mac: acking; leave it out",
+            "a.yaml:8: wireless.mode: has no effect with mac: acking; leave it out",
         ),
         (
             ACKING.replace("  range_m: 120", "  full_duplex: false"),
             ["wireless.mac=dcf"],
-            "a.yaml:8: wireless.full_duplex: has no meaning with mac: dcf; leave it out",
+            "a.yaml:8: wireless.full_duplex: has no effect with mac: dcf; leave it out",
         ),
         (
             TEXT,
             ["wireless={mac: acking, eifs: true}"],
-            "overrides: wireless={mac: acking, eifs: true}: wireless.eifs: has no meaning with mac: acking; leave it"
+            "overrides: wireless={mac: acking, eifs: true}: wireless.eifs: has no effect with mac: acking; leave it"
             " out",
         ),
         (
@@ -429,14 +429,14 @@ def test_a_radio_that_receives_by_power() -> None:
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (["wireless.tx_dbm=10"], "wireless.tx_dbm: has no meaning with model: unit_disk; leave it out, or"),
+        (["wireless.tx_dbm=10"], "wireless.tx_dbm: has no effect with model: unit_disk; leave it out, or"),
         (
             ["wireless={model: sinr, range_m: 100}"],
-            "range_m: has no meaning with model: sinr; leave it out; tx_dbm and path_loss determine the range",
+            "range_m: has no effect with model: sinr; leave it out; tx_dbm and path_loss determine the range",
         ),
         (["wireless={model: sinr, mac: acking}"], "mac: acking does not use the rates of 802.11"),
-        (["wireless={model: sinr}", "hosts.attachment={hysteresis_m: 5}"], "hysteresis_m: has no meaning with"),
-        (["hosts.attachment={hysteresis_db: 5}"], "hosts.attachment.hysteresis_db: has no meaning"),
+        (["wireless={model: sinr}", "hosts.attachment={hysteresis_m: 5}"], "hysteresis_m: has no effect with"),
+        (["hosts.attachment={hysteresis_db: 5}"], "hosts.attachment.hysteresis_db: has no effect"),
     ],
 )  # fmt: skip
 def test_keys_of_another_model_of_reception(overrides: list[str], expected: str) -> None:

@@ -215,8 +215,8 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
 @pytest.mark.parametrize(
     ("world", "said"),
     [
-        ("programs/flood.yaml", "programs learn the number of hosts at their start, so none can be added"),
-        ("programs/udp.yaml", "with datagrams, every host has its address from the beginning, so none can be added"),
+        ("programs/flood.yaml", "programs learn the number of hosts at their start, so no host can be added"),
+        ("programs/udp.yaml", "with datagrams, every host has its address from the beginning, so no host can be added"),
     ],
 )
 def test_programs_cannot_be_added_to(world: str, said: str) -> None:

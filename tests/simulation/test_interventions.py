@@ -277,7 +277,7 @@ def test_what_is_over_cannot_be_put_in() -> None:
     run = Simulation(scenario([]))
     run.run()
     one = scenario(ALL[:1])
-    with pytest.raises(ValueError, match=r"at_s: 5.12346 s has passed, the run is at 20"):
+    with pytest.raises(ValueError, match=r"at_s: 5.12346 s has already passed; the run is at 20"):
         run.intervene(one, one.interventions[0])
 
 

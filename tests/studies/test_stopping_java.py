@@ -76,7 +76,7 @@ def test_a_cluster_that_is_killed() -> None:
         [sys.executable, "-m", "mobilenet.studies.cluster", "--workers", "1", "--port", "7191"],
         cwd=ROOT, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert process.stdout is not None and "up: a master" in process.stdout.readline()
+    assert process.stdout is not None and "running: a master" in process.stdout.readline()
     text = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
     javas = [int(pid) for pid in text.split()]
     assert len(javas) == 2

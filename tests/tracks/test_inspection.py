@@ -63,7 +63,9 @@ def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
         done = mobilenet(
             "inspect-tracks", DATA / "town/tracks.csv.gz", "--radio-of", "town.yaml", "-o", "a.svg", place=tmp_path
         )
-        assert done.returncode == 0 and f"received best, with a hysteresis of {hysteresis_db} dB" in done.stdout, done
+        assert (
+            done.returncode == 0 and (f"best-received station, with a hysteresis of {hysteresis_db} dB") in done.stdout
+        ), done
         assert done.stdout.endswith("\nNext: mobilenet check town.yaml\n")
         expected[hysteresis_db] = int(re.findall(r"expected handoffs +(\d+) ", done.stdout)[0])
     assert 1.4 * expected[9] < expected[3]
@@ -298,7 +300,7 @@ def test_the_picture_is_broken_within_gaps(stations: np.ndarray | None, tmp_path
         for path in each.get_paths()
     ]
     assert lines == [[[0, 0], [3, 0], [5, 2]], [[100, 40], [103, 40]]]
-    assert [line.get_xydata().tolist() for line in where.lines if "alone" in str(line.get_label())] == [[[1, 1]]]
+    assert [line.get_xydata().tolist() for line in where.lines if "isolated" in str(line.get_label())] == [[[1, 1]]]
     assert _height(when.patches[-1], np.array([0.5, 1.5, 2.5, 30, 50, 99.5, 100.5])).tolist() == [1, 1, 0, 0, 0, 0, 1]
 
 
@@ -367,7 +369,7 @@ def test_what_is_said_of_gaps_and_of_two_pairs_of_coordinates(tmp_path: Path) ->
     (tmp_path / "a.csv").write_text("\n".join([lines[0] + ",lon,lat", *(line + ",13,52" for line in lines[1:])]))
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
     assert (
-        "\nCoordinates: x and y are used, as metres; its lon and lat are ignored (--coordinates lonlat uses"
+        "\nCoordinates: x and y are used, as metres; the columns lon and lat are ignored (--coordinates lonlat uses"
         " them)\n" in done.stdout
     ), done
     assert (

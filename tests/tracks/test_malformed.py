@@ -66,7 +66,7 @@ def refused(path: Path) -> str:
         ('<fcd-export>\n<timestep time="1">\n<vehicle id=', "f:3:1: not XML: unclosed token, inside <timestep>"),
         (
             '<fcd-export>\n<vehicle id="a" x="1" y="2"/></fcd-export>',
-            'f:2:1: <vehicle> outside of <timestep time="...">',
+            'f:2:1: <vehicle> outside <timestep time="...">',
         ),
         ("<kml>\n</kml>", "f:1: XML that begins with <kml>; expected <fcd-export> (SUMO) or <gpx>"),
         (BOMB + FCD.format('<vehicle id="&i;" x="1" y="2"/>'), "f:1:13: a document type (<!DOCTYPE>)"),
@@ -210,7 +210,7 @@ def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:
         sites.on_plane(Origin(lon=180, lat=0))
     (tmp_path / "c.csv").write_text("t,id,lon,lat\n0,a,120,0\n1,a,-120,0\n")  # on both sides, and far apart
     tracks = read_tracks(tmp_path / "c.csv")
-    with pytest.raises(ScenarioError, match="farther than 1000 km"):
+    with pytest.raises(ScenarioError, match="more than 1000 km"):
         tracks.on_plane(tracks.origin())
 
 

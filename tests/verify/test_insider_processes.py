@@ -108,7 +108,7 @@ def a_broadcast_that_the_scenario_plans_is_left_out(copy: Copy) -> None:
     copy.remove(*copy.events.where(message=copy.events.message[copy.last("broadcast")]))
 
 
-@edit("record", "the scenario plans that at", "causal drawn ring disjoint")
+@edit("record", "the scenario plans this broadcast at", "causal drawn ring disjoint")
 def broadcasts_later(copy: Copy) -> None:
     """Each at its own delivery at the earliest."""
     row = copy.last("broadcast")
@@ -156,7 +156,7 @@ def one_delivery_leaves_out_a_link(copy: Copy) -> None:
 # --- the detector
 
 
-@edit("record", "does not suspect p8 at the end", "reliable")
+@edit("record", "at the end p1 does not suspect p8, which crashed", "reliable")
 @edit("record", "does not suspect", "drawn mistaken")
 def suspicions_are_left_out(copy: Copy) -> None:
     trusts = copy.rows("trust")
@@ -268,12 +268,12 @@ def _only(copy: Copy, kind: str, count: int, size_bytes: int) -> None:
     copy.counters["messages"] |= sums | {"bytes": count * size_bytes, "by_kind": {kind: count}}
 
 
-@edit("conservation", "deliveries at other processes, but all messages carry 10", "drawn mistaken wired")
+@edit("conservation", "deliveries at other processes, but all messages together carry 10", "drawn mistaken wired")
 def ten_messages_for_all_deliveries(copy: Copy) -> None:
     _only(copy, "tree", 10, 1 if copy.manifest["protocol"] != "causal_reliable" else 20)
 
 
-@edit("conservation", "deliveries at other processes, but all messages carry 0", "alone bundling")
+@edit("conservation", "deliveries at other processes, but all messages together carry 0", "alone bundling")
 def acknowledgements_bring_all(copy: Copy) -> None:
     size_bytes = 20 if "ack_bytes: 20" in (copy.path / "scenario.yaml").read_text() else 1
     _only(copy, "ack", 1000, size_bytes)
@@ -368,7 +368,7 @@ def completed_at(copy: Copy, row: int, at_ns: int) -> None:
     copy.events.sort("time_ns")
 
 
-@edit("record", "there and back takes", "reliable alone wired")
+@edit("record", "a round trip takes", "reliable alone wired")
 def a_completion_in_less_than_two_ways(copy: Copy) -> None:
     row = copy.first("complete")
     sent = copy.events.where(event="broadcast", message=copy.events.message[row])[0]
@@ -519,7 +519,7 @@ def the_last_reception_is_before_that_of_the_last_completion(copy: Copy) -> None
     copy.counters["messages"]["last_reception_ns"] -= SECOND // 10
 
 
-@edit("record", "processes have no places", "reliable causal")
+@edit("record", "processes have no positions", "reliable causal")
 def a_process_has_a_place(copy: Copy) -> None:
     copy.positions.insert(0, time_ns=0, node="p0", x_m=1.0, y_m=2.0)
 

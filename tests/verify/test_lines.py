@@ -291,7 +291,7 @@ def a_program_is_told_of_a_frame_without_a_tag(copy: Copy) -> None:
     copy.lines.line[row] = json.dumps({"ev": "sent", "t": told["t"], "tag": 5})
 
 
-@edit("has not settled, but the run is at rest", "flood")
+@edit("has not settled according to its last report, but the run is at rest", "flood")
 def a_station_had_not_settled_at_last(copy: Copy) -> None:
     one_action_more(copy, '{"do": "settled", "value": false}')
 

@@ -180,7 +180,7 @@ def an_sbuffer_shrinks_later(copy: Copy) -> None:
     raise AssertionError("none shrinks")
 
 
-@edit("knew by", "disk fast")
+@edit("already knew that its first", "disk fast")
 def a_copy_of_an_old_message(copy: Copy) -> None:
     rows, seen = of_kind(copy, "AppHs"), set()
     for row in rows:
@@ -273,7 +273,7 @@ def a_cookie_of_nobody(copy: Copy) -> None:
             copy.messages.add(row, cookie=50)
 
 
-@edit("was given to another host", "disk power vcube")
+@edit("was already given to another host", "disk power vcube")
 def all_cookies_are_one(copy: Copy) -> None:
     for row in of_kind(copy, "Join", "Chal"):
         if "cookie" in copy.messages.said(row):
@@ -298,7 +298,7 @@ def a_station_says_that_it_gave_up_early(copy: Copy) -> None:
         copy.messages.say(row, expired=True)
 
 
-@edit("but its station received", "disk fast")
+@edit("but its station had received", "disk fast")
 def a_station_is_told_of_other_numbers(copy: Copy) -> None:
     for row in on_wires(copy, "Rsp1"):
         copy.messages.say(row, seq_h=max(0, copy.messages.said(row)["seq_h"] - 5))
@@ -310,7 +310,7 @@ def turn_round(copy: Copy, kind: str, key: str) -> None:
         copy.messages.say(row, **{key: copy.messages.said(row)[key][::-1]})
 
 
-@edit("had not all reached its sender by then in this order", "disk fast")
+@edit("had not all reached its sender in this order by then", "disk fast")
 def a_list_is_the_other_way_round(copy: Copy) -> None:
     for kind, key in (("Rsp1", "undelivered"), ("Req2", "wanted"), ("Rsp2", "bodies")):
         turn_round(copy, kind, key)
@@ -332,7 +332,7 @@ def bodies_in_another_order(copy: Copy) -> None:
 # --- lists
 
 
-@edit("matches it", "disk power vcube")
+@edit("has had this value by then", "disk power vcube")
 def lists_are_measured_later(copy: Copy) -> None:
     for row in copy.samples.where(quantity="md"):
         if copy.samples.time_ns[row] < 12_000_000_000:
@@ -348,12 +348,12 @@ def exchange_lengths(copy: Copy, *quantities: str) -> None:
     values[one], values[other] = values[other], values[one]
 
 
-@edit("matches it", "disk power vcube")
+@edit("has had this value by then", "disk power vcube")
 def lengths_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "acks")
 
 
-@edit("with that many at that time", "disk fast")
+@edit("with a list of that length at that time", "disk fast")
 def lengths_on_wires_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "undelivered", "wanted", "new_ids")
 

@@ -45,7 +45,7 @@ def test_of_a_run_of_hosts(run: Path, checked: Checked) -> None:
     notes = {figure.path.stem: figure.note for figure in checked(run)}
     assert all(note.startswith("n = 1 run. ") for note in notes.values())
     for name in ("station_buffers", "host_buffers", "delays_over_time", "radio"):
-        assert "the warm-up to 2 s, which the numbers leave out" in notes[name]
+        assert "the warm-up until 2 s, which is excluded from the numbers" in notes[name]
         assert "a node is down" in notes[name]
     assert "from 2 to 25 s, whenever they arrived" in notes["delays"]
     assert "with a radius of" in notes["field"]
@@ -85,7 +85,7 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
     field = next(
         figure for figure in run_figures(copy, tmp_path / "figures", Look((".svg",))) if figure.path.stem == "field"
     )
-    assert "recorded positions are invalid and left out" in field.note
+    assert "recorded positions are invalid and are left out" in field.note
     for command in ("map", "report"):
         result = invoke(command, copy)
         assert result.exit_code == 2 and "outside the plane" in result.stderr

@@ -95,7 +95,7 @@ def test_a_study_says_what_it_found_and_gives_tables_for_papers(study: Path) -> 
 
 
 def test_figures_that_are_not_there(run: mobilenet.Run, study: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"^figure 'delay': this run does not have it; expected one of delays, "):
+    with pytest.raises(RunError, match=r"^figure 'delay': not available for this run; expected one of delays, "):
         run.plot("delay")
     found = mobilenet.StudyFrames(study)
     with pytest.raises(StudyError, match=r"^metric delivery_delay: not measured in this study, did you mean '"):

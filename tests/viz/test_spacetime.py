@@ -132,7 +132,7 @@ def test_a_scenario_that_was_edited_is_not_replayed(plain: mobilenet.Run) -> Non
     text = scenario.read_text()
     scenario.write_text(text.replace("seed: 3", "seed: 4"))
     try:
-        with pytest.raises(RunError, match="no longer gives the same run"):
+        with pytest.raises(RunError, match="no longer produces the same run"):
             protocol_messages(plain.path)
     finally:
         scenario.write_text(text)
@@ -145,10 +145,10 @@ def test_a_scenario_that_was_edited_is_not_replayed(plain: mobilenet.Run) -> Non
         ("handoff:999", "h1", "of h1"),
         ("handoff:999", None, r"there are \d+ handoffs in this run, counted from 1"),
         ("handoff", None, "no such handoff"),
-        ("crash:1", None, r"none in this run; expected message:h\d:0 or seconds with a host, as in --around 1.5"),
+        ("crash:1", None, r"none in this run; expected message:h\d:0 or seconds with a host, for example --around 1.5"),
         ("message:h1:99", None, r"unknown message; expected message:h\d:0 or seconds"),
-        ("message:h1:99", "h2", r"expected message:h2:0 or seconds with a host, as in --around 1.5 --host h2"),
-        ("5", None, "as in --host h0"),
+        ("message:h1:99", "h2", r"expected message:h2:0 or seconds with a host, for example --around 1.5 --host h2"),
+        ("5", None, "for example --host h0"),
         ("900", "h1", "lasts from 0"),
         ("nan", "h1", "expected handoff:N"),
         ("soon", "h1", "expected handoff:N"),

@@ -181,7 +181,7 @@ def test_figures_mark_what_is_unstable_and_say_so(study: Path, tmp_path: Path, l
     looked_at(look)
     notes = {figure.path.stem: figure.note for figure in study_figures(study, tmp_path / "figures", Look((".svg",)))}
     for name in ("curve", "comparison", "delays"):
-        assert crosses[name] > 0 and "A cross: unstable, the backlog grows to the end" in notes[name], name
+        assert crosses[name] > 0 and "A cross marks an unstable configuration: the backlog grows" in notes[name], name
 
 
 def test_every_figure_has_its_title(compared: Path, tmp_path: Path, looked_at: LookedAt) -> None:

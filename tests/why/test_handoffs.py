@@ -90,4 +90,4 @@ def test_the_command(run: Path, tmp_path: Path) -> None:
         assert drawn.returncode == 0 and (tmp_path / "handoffs.svg").read_text().rstrip().endswith("</svg>")
         (tmp_path / "handoffs.svg").unlink()
     wrong = command("why", run, "--handoff", "h0:99", place=run.parent)
-    assert wrong.returncode == 2 and f"expected a handoff of this run, as in {name}" in wrong.stderr
+    assert wrong.returncode == 2 and f"expected a handoff of this run, such as {name}" in wrong.stderr

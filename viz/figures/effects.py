@@ -63,6 +63,6 @@ def _note(tables: StudyTables, most: int, count: int) -> str:
     return (
         f"{first} relative to the first level of each factor, with {percent(tables.confidence)} t intervals over"
         f" n = {tables.replications} replications. Circles: one level, over all levels of the other factors. Diamonds:"
-        " half of what one level adds to the effect of the other. Grey: it may be 0"
+        " half the amount by which one level changes the effect of the other. Grey: the effect may be 0"
         f" (adjusted p ≥ {1 - tables.confidence:.2g}).{tables.said_of_unstable()}"
     )

@@ -76,7 +76,7 @@ def field(axes: Any, record: Record) -> str:
         _fit(axes, record, positions, 0.1 * range_m)
     axes.plot([], [], color=QUIET, linewidth=0.8, label="paths of hosts")
     legend_below(axes, 3)
-    left_out = f" {thousands(nowhere)} recorded positions are invalid and left out." if nowhere else ""
+    left_out = f" {thousands(nowhere)} recorded positions are invalid and are left out." if nowhere else ""
     circles = "half of the positions at that distance are reached without walls" if record.is_sinr else "cells"
     built = f" Grey: {counted(len(record.buildings), 'building')}." if record.buildings else ""
     return f"The whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{built}{left_out}"

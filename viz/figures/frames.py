@@ -76,10 +76,10 @@ def reception(axes: Any, frames: Frames, positions: pd.DataFrame, stations_m: li
     axes.set_xlim(0, last * STEP_M)
     legend_below(axes)
     total = sum(int(row.sum()) for row in pairs.values())
-    sample = f" one frame in {every} counted;" if every > 1 else ""
+    sample = f" one frame in {every} is counted;" if every > 1 else ""
     return (
-        f"A pair is a frame and any other node that is there, near or far, walls or not: {thousands(total)} pairs of"
-        f" the whole run;{sample} frames that no node could hear are not on record. Points each {STEP_M:g} m, where"
+        f"A pair is a frame and any other node present at the time, at any distance: {thousands(total)} pairs in"
+        f" the whole run;{sample} frames that no node could hear were not recorded. One point every {STEP_M:g} m, where"
         f" there are {FEWEST} pairs or more."
     )
 

@@ -1,7 +1,7 @@
 """Figures 6, 7 and 8 of the mobile paper, redrawn from our runs, and its statements on flooding over TCP.
 
 Model     drawn from the tables that `mobilenet reproduce mobile` wrote. Lines are means over replications, bands
-          their t intervals for each moment by itself, thin lines only the first replication: a paper shows one run
+          their t intervals for each moment separately, thin lines only the first replication: a paper shows one run
 Units     seconds, messages
 Errors    OSError, pandas.errors.ParserError where a table is damaged
 Source    Wilhelm, Arantes, Sens (2020), section V; the layout is ours: docs/guide/pictures.md
@@ -94,7 +94,9 @@ def _figure_7(axes: Any, table: pd.DataFrame) -> str:
     axes[0].set_ylim(bottom=0)
     inner_legend(axes[0], loc="upper right", bbox_to_anchor=(1, 0.45))
     _course(axes[1], table, "dynamic", "delivery_delay_s", 2, "delivery delay")
-    axes[1].set(title='Delivery delay, which "keeps stable"', ylabel="mean delay of messages broadcast then (s)")
+    axes[1].set(
+        title='Delivery delay, which "keeps stable"', ylabel=("mean delay of messages broadcast at this time (s)")
+    )
     axes[1].set_ylim(bottom=0)
     axes[1].axhline(0.3, color=COLOURS[6], linewidth=0.8, linestyle=":", label="about 0.3 s published")
     inner_legend(axes[1], loc="lower right")
@@ -115,7 +117,8 @@ def _figure_8(axes: Any, table: pd.DataFrame) -> str:
         )
         each.set_ylim(bottom=0)
     return (
-        "Hosts that walk, 25 messages a second; shaded: a host of the cell of s3 is down, for 3 s first and 1 s longer"
+        "Hosts that walk, 25 messages a second; shaded: a host in the cell of s3 is down, at first for 3 s,"
+        " then 1 s longer"
         f" each time. {METHOD.format(n=n)}"
     )
 

@@ -131,7 +131,7 @@ def time_axis(axes: Any, record: Record) -> str:
     notes = ""
     if record.warmup_s > 0:
         axes.axvspan(0, record.warmup_s, color="#000000", alpha=0.07, linewidth=0, label="warm-up", zorder=0)
-        notes = f" Grey: the warm-up to {record.warmup_s:g} {record.unit}, which the numbers leave out."
+        notes = f" Grey: the warm-up until {record.warmup_s:g} {record.unit}, which is excluded from the numbers."
     axes.set(xlabel=f"simulated time ({record.unit})", xlim=(0, record.end_s))
     axes.set_ylim(bottom=0)
     return notes + _shade_outages(axes, record)

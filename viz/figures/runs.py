@@ -72,9 +72,9 @@ def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> A
     record = _record(directory)
     there = [figure for figure, _, wanted, _ in FIGURES if wanted(record)]
     if not there:
-        raise RunError(f"{directory}: has nothing to draw")
+        raise RunError(f"{directory}: contains nothing to draw")
     if name is not None and name not in there:
-        raise RunError(f"figure {name!r}: this run does not have it; expected one of {', '.join(there)}")
+        raise RunError(f"figure {name!r}: not available for this run; expected one of {', '.join(there)}")
     with _drawing(record, name or there[0], look) as (figure, _, _):
         return figure
 
@@ -120,7 +120,13 @@ def station_buffers(axes: Any, record: Record) -> str:
     if len(stations) > MOST_LINES:
         every = np.array(list(levels.values()))
         axes.fill_between(
-            x, every.min(axis=0), every.max(axis=0), color=COLOURS[4], alpha=0.35, linewidth=0, label="least to most"
+            x,
+            every.min(axis=0),
+            every.max(axis=0),
+            color=COLOURS[4],
+            alpha=0.35,
+            linewidth=0,
+            label="minimum to maximum",
         )
         axes.plot(x, every.mean(axis=0), color=COLOURS[0], label=f"mean of all {len(stations)} stations")
     else:
@@ -193,7 +199,7 @@ def delay_distribution(axes: Any, record: Record) -> str:
         else f"deliveries of messages broadcast {record.window}, whenever they arrived"
     )
     return (
-        f"Share within each time, of {thousands(len(delays))} {whose}; mean {delays.mean():.4g} {record.unit}".rstrip(
+        f"Cumulative distribution over {thousands(len(delays))} {whose}; mean {delays.mean():.4g} {record.unit}".rstrip(
             "."
         )
         + "."
@@ -284,7 +290,7 @@ def handoffs(axes: Any, record: Record) -> str:
     inside = int(both.begin.between(record.warmup_s * SECOND, record.end_s * SECOND, inclusive="left").sum())
     window = "all" if inside == len(both) else thousands(inside)
     return (
-        f"Share within each time, of all {counted(len(both), 'handoff')} of the whole run ({window} of them"
+        f"Cumulative distribution over all {counted(len(both), 'handoff')} of the whole run ({window} of them"
         f" began {record.window}); median {np.median(durations_ms):.1f} ms{rest}."
     )
 
@@ -302,8 +308,8 @@ def pending(axes: Any, record: Record) -> str:
     shaded = time_axis(axes, record)
     legend_below(axes)
     return (
-        f"Mean over {count} processes and over each {record.end_s / BUCKETS:g} t.u.; most at once at one process:"
-        f" {most.max():g}, at half of them at most {most.median():g}.{shaded}"
+        f"Mean over {count} processes and over each {record.end_s / BUCKETS:g} t.u.; maximum at one process:"
+        f" {most.max():g}; median over the maxima of all processes: {most.median():g}.{shaded}"
     )
 
 
@@ -312,9 +318,9 @@ def delay_parts(axes: Any, record: Record) -> str:
     assert record.stories is not None
     bars = bars_of_run(record.stories, *kind_of(record.manifest).window_ns(record.manifest))
     if not bars:
-        return in_words(axes, "No message of the measured time was delivered.")
+        return in_words(axes, "No message broadcast in the measured time was delivered.")
     draw_bars(axes, bars)
-    return "Each part from left to right along the way of a message; on the right, the mean delay."
+    return "The parts are in the order in which they occur, from left to right; on the right, the mean delay."
 
 
 def _is_causal(manifest: dict[str, Any]) -> bool:

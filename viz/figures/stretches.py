@@ -82,7 +82,7 @@ def level_bars(tables: StudyTables) -> list[Bar]:
             means[number] = f"{float(row['mean']):.3g} {'t.u.' if tables.of_processes else 's'}"
         part = part_of(row["metric"])
         if part is not None and row["mean"] and int(number) not in tables.unstable:
-            names[number] = tables.in_words(row, tables.factors) or "as it is"
+            names[number] = tables.in_words(row, tables.factors) or "unchanged"
             found.setdefault(number, {})[part] = float(row["mean"])
     return [Bar(textwrap.fill(names[number], 28), parts, means.get(number, "")) for number, parts in found.items()]
 

@@ -204,7 +204,7 @@ def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str,
     """Return each with its name, marked where it has no mean."""
     found = []
     for number, own in table.groupby("configuration", sort=True):
-        name = tables.in_words(own.iloc[0].to_dict(), tables.factors) or "as it is"
+        name = tables.in_words(own.iloc[0].to_dict(), tables.factors) or "unchanged"
         found.append((f"{name}: unstable" if number in tables.unstable else name, own))
     return found
 

@@ -105,9 +105,9 @@ def _warning(line: str) -> str:
 
 def _window(manifest: dict[str, Any]) -> str:
     return (
-        f"The measured time is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: what happened then is"
-        " counted, and delays are those of messages broadcast then, whenever they arrived. The verdict, the map and"
-        f" the figure of handoffs are of the whole run, from its beginning to {manifest['simulated_s']:g} s."
+        f"The measured time is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: what happened in"
+        " that time is counted, and delays are those of messages broadcast in it, whenever they arrived. The verdict,"
+        f" the map and the figure of handoffs cover the whole run, from its beginning to {manifest['simulated_s']:g} s."
     )
 
 
@@ -115,7 +115,7 @@ def _answer(run: Run) -> str:
     """The question of a run, and its answer, in words."""
     promise = run.manifest["promises"]["broadcast"]
     questions = ASKED_OF_PROCESSES if kind_of(run.manifest) is PROCESSES else ASKED
-    asked = questions.get(promise, f"Did the broadcast keep what it promises ({promise})?")
+    asked = questions.get(promise, f"Did the broadcast keep its promise ({promise})?")
     broken, unknown = (
         [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == answer]
         for answer in ("violated", "unknown")

@@ -245,8 +245,8 @@ def _effects(effects: list[Effect], tables: StudyTables) -> str:
         for effect in effects
     ]
     said = (
-        "The effect of a level is its mean difference to the first level of its factor, over all levels of the other"
-        " factors. The effect of two levels together is half of what one adds to the effect of the other."
+        "The effect of a level is its mean difference from the first level of its factor, over all levels of the other"
+        " factors. The effect of two levels together is half the amount by which one changes the effect of the other."
     )
     shown_first, rest = lines[:MOST_EFFECTS], lines[MOST_EFFECTS:MOST_ROWS]
     more = details("smaller effects", table(head, rest, numbers=2)) if rest else ""

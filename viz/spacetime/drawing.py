@@ -80,7 +80,7 @@ def compose(
     happened = _deliveries(axes, events, levels, window, labels)
     too_many = _arrows(axes, shown, levels, window, labels)
     if too_many:
-        notes.append(f"Without a label, as there are too many: {too_many} application messages and losses.")
+        notes.append(f"Too many to label: {too_many} application messages and losses.")
     if labels.left_out:
         notes.append(f"{counted(labels.left_out, 'label')} did not fit.")
     own = re.compile(rf"\b{re.escape(window.host)}\b(?!:\d)")

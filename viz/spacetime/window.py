@@ -78,7 +78,7 @@ def _event_number(events: pd.DataFrame, found: pd.DataFrame, argument: str, kind
         if len(found) > 1:
             there = f"there are {len(found)} {plural} {whose}, counted from 1"
         else:
-            there = f"there is one {kind} {whose}: {kind}:1" if len(found) else f"there is none {whose}"
+            there = f"there is one {kind} {whose}: {kind}:1" if len(found) else f"there are none {whose}"
         instead = "" if len(found) else f"; expected {_instead(events, host)}"
         raise WindowError(f"{kind}:{argument}: no such {kind}; {there}{instead}")
     return int(argument) - 1
@@ -116,7 +116,7 @@ def _crash(events: pd.DataFrame, argument: str, host: str | None) -> Place:
     later = events[(events.node == row.node) & (events.time_ns > row.time_ns)]
     back = later[later.event.isin(["recover", "handoff_end"])].head(2)
     end = int(back.time_ns.max()) if len(back) else int(row.time_ns)
-    return int(row.time_ns), end, row.node, f"{row.node} crashes and comes back"
+    return int(row.time_ns), end, row.node, f"{row.node} crashes and recovers"
 
 
 def _message(events: pd.DataFrame, name: str, host: str | None) -> Place:
@@ -141,7 +141,7 @@ def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Pla
     if not 0 <= at <= last + PRINTED_NS:
         raise WindowError(f"{what}: the run lasts from 0 to {last / SECOND:.10g} s")
     if host is None:
-        raise WindowError(f"{what}: specify the host with --host, as in --host {_somebody(events)}")
+        raise WindowError(f"{what}: specify the host with --host, for example --host {_somebody(events)}")
     at = min(at, last)
     return max(0, at - AROUND_A_MOMENT_NS), at + AROUND_A_MOMENT_NS, host, f"{host} around {at / SECOND:.10g} s"
 
@@ -171,7 +171,7 @@ def _instead(events: pd.DataFrame, host: str | None) -> str:
     sent = events[(events.event == "broadcast") & (True if host is None else events.node == host)].message
     message = [f"message:{sent.iloc[0]}"] if len(sent) else []
     crashed = ["crash:1"] if "crash" in set(events[events.node == host].event if host else events.event) else []
-    seconds = f"seconds with a host, as in --around 1.5 --host {host or _somebody(events)}"
+    seconds = f"seconds with a host, for example --around 1.5 --host {host or _somebody(events)}"
     return " or ".join([*crashed, *message, seconds])
 
 

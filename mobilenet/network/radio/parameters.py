@@ -140,7 +140,7 @@ class WirelessParameters(Parameters):
             for name in names:
                 if model != self.model and name in self.model_fields_set:
                     instead = f"; {INSTEAD[name]}" if name in INSTEAD else ", or set model: sinr"
-                    raise ValueError(f"{name}: has no meaning with model: {self.model}; leave it out{instead}")
+                    raise ValueError(f"{name}: has no effect with model: {self.model}; leave it out{instead}")
         if self.model == "sinr" and self.mac != "dcf":
             raise ValueError(
                 "mac: acking does not use the rates of 802.11, which sinr needs for bit errors; use mac: dcf"
@@ -163,7 +163,7 @@ class WirelessParameters(Parameters):
     def _of_this_mac(self) -> WirelessParameters:
         strangers = [name for name in self._foreign() if name in self.model_fields_set]
         if strangers:
-            raise ValueError(f"{strangers[0]}: has no meaning with mac: {self.mac}; leave it out")
+            raise ValueError(f"{strangers[0]}: has no effect with mac: {self.mac}; leave it out")
         return self
 
     def _foreign(self) -> list[str]:

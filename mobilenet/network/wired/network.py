@@ -32,7 +32,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
                 f"edge [{a}, {b}]: expected the numbers of two different stations, among {counted(stations, 'station')}"
             )
         if b in near[a]:
-            raise ValueError(f"edge [{a}, {b}] twice")
+            raise ValueError(f"edge [{a}, {b}] is given twice")
         near[a].append(b)
         near[b].append(a)
     seen = {0}

@@ -25,7 +25,7 @@ class LinkParameters(Parameters):
 
     edges: tuple[tuple[Station, Station], ...] | None = Field(
         default=None,
-        description="links as pairs of numbers, [[0, 1], ...]; null: as given by shape, or a full mesh of processes",
+        description="links as pairs of numbers, [[0, 1], ...]; null: given by shape, or for processes a full mesh",
     )
     bandwidth_mbps: float = Field(
         default=10.0, ge=0.001, le=1_000_000, description="bandwidth of each link in each direction"
@@ -43,7 +43,7 @@ class BackboneParameters(LinkParameters):
     """The network between the stations."""
 
     kind: Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"] = Field(
-        default="tree", description="protocol of broadcasts between stations: over a tree of links, or over VCube"
+        default="tree", description="protocol for broadcasts between stations: over a tree of links, or over VCube"
     )
     shape: Literal["star", "chain", "breadth_first", "full_mesh"] | None = Field(
         default=None,

@@ -1,23 +1,22 @@
-"""A host with `repair: selective`: it tells its cell what it has, and reports gaps at once.
+"""A host with `repair: selective`: it says what it has, and reports gaps at once.
 
 Source      ours: docs/protocols/repair.md; over host.py, which is Wilhelm, Arantes and Sens (2020), Algorithm 1
 Names       Have -> ack_h (A1:49) with what is in RBuffer; T -> report_s
 Assumes     as host.py. Hosts of a cell may or may not hear each other
 Deviations  R1  A1:11,49  what is for one station is a unicast frame, which the MAC acknowledges and repeats. In print
-                          nobody does: an App_hs that collides waits I(x), one second
-            R2  A1:49     ack_h says nothing of holes: with number 3 lost and 4 to 9 in RBuffer, the station sends all
-                          seven again, or waits. Have lists what is in RBuffer, and is for all hosts of the cell as well
-            R3  A1:38     a gap waits for ackTimeout, half a second, and then for I(x). Here it is reported within T;
-                          again after 2T, 4T, ..., at most `most_reports` times without progress, then by the old
-                          timers. A report that says the same is as good as an own one: a host that hears it keeps
-                          silent, and backs off
-            R4  A1:34     only ack_C trims SBuffer. An own message that any station sends was accepted too, and so were
-                          all before it: a station accepts in order, and numbers of own messages are never used again
-            R5  A1:15     who misses the last message of a burst sees no hole. The largest number in the Have of another
-                          host of the same station exists as well
-            R6  A1:52     an own message that is not accepted is sent again after `uplink_s`, 2, 4, ... times that, up to
-                          I(x): the MAC has given it up, or its answer was lost
-            R8  A2:44     a copy for the cell reaches a host at the edge too seldom. AppOne is App_sh for one host
+                          an App_hs that collides waits I(x), a second
+            R2  A1:49     ack_h shows no holes: with number 3 lost and 4 to 9 in RBuffer, the station sends all seven
+                          again. Have lists what is in RBuffer; it is for the station, and for the hosts of its cell
+            R3  A1:38     a gap waits for ackTimeout, half a second, and then for I(x). Here it is reported within T,
+                          and again after 2T, 4T, ..., at most `most_reports` times without progress. A host that hears
+                          another one report the same gap keeps silent, and backs off as if it had reported
+            R4  A1:34     only ack_C trims SBuffer. An own message that any station sends was accepted as well, and so
+                          were all before it: stations accept in order, and own numbers are never used again (F12a)
+            R5  A1:15     a host that misses the last message of a burst sees no hole. The largest number in the Have
+                          of another host of the same station exists as well
+            R6  A1:52     an own message that is not acknowledged is sent again after `uplink_s`, then 2, 4, ... times
+                          that, up to I(x): the MAC gave it up, or what acknowledged it was lost
+            R8  A2:44     AppOne: see selective_station.py. For a host it is App_sh
 """
 
 from __future__ import annotations

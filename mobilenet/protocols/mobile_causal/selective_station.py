@@ -3,19 +3,20 @@
 Source      ours: docs/protocols/repair.md; over station.py and stream.py, which are Wilhelm, Arantes and Sens (2020),
             Algorithms 2 and 3
 Names       what a host has -> Context.have: numbers above nxt, of the context's session only
-Assumes     as station.py. What a host has received in a session it keeps until it has delivered it, so what two of its
-            reports say may be put together
-Deviations  R1  A2:17,43  as selective_host.py: what is for one host is a unicast frame
-            R2  A3:52     in print a message is sent again while one host has not acknowledged it, though all may have
-                          it. Here only while a host that is connected and not silent is not known to have it
-            R3  A2:9-14   ack_h does not make a station send. Here the numbers that a Have leaves out are sent again at
-                          once, unless they are in the queue or were sent within `repair_rest_s`: one copy answers all
-                          hosts that lack it. Beyond the last number that it has, a host may not have had the time to
-                          say so: they count as lost `doubt_s` after they were sent. As many at once, and in such a share
-                          of the time, as by timers (resend.py)
-            R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it: only what comes again is answered
-            R7  A4:62     what a host has belongs to its session: with the next one RBuffer is empty (F2b). A station that
-                          kept it would never send what the host lost
+Assumes     as station.py. What a host has received in a session it keeps until it has delivered it, so two of its
+            reports may be put together, in any order
+Deviations  R1  A2:17,43  what is for one host is a unicast frame
+            R2  A3:52     a message is sent again while a host has not acknowledged it, though all may have it. Here
+                          only while a host that is connected and not silent is not known to have it
+            R3  A2:9-14   ack_h makes a station send nothing. Here what a Have leaves out is sent again at once, unless
+                          it is queued or was sent within `repair_rest_s`: one copy answers all that lack it. Numbers
+                          beyond the last one that it lists count as lost `doubt_s` after they were sent. Batches are
+                          as large as in resend.py, and do not rest: only what a host lacks is in them
+            R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it. Here only what comes again
+            R7  A4:62     what a host has belongs to its session: with the next one RBuffer is empty (F2b), and a
+                          station that kept the old set would never send what the host lost
+            R8  A2:44     every copy is for the whole cell. After `cell_copies` of them, or if one host alone lacks a
+                          message, it is sent to that host (AppOne), with the repetitions of the MAC
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ class Experiment:
         """Raise if a detector declared perfect is wrong, so that the protocol is not blamed for it."""
         detector = self.scenario.detector
         if self.processes[process].up and detector is not None and detector.mode == "perfect":
-            at = f"p{by} suspects p{process} at {self.kernel.now / SECOND:g}, which has not crashed"
+            at = f"at {self.kernel.now / SECOND:g}, p{by} suspects p{process}, which has not crashed"
             raise ScenarioError(
                 f"detector.timeout: {detector.timeout:g} is too short for a perfect detector: {at}; expected a longer"
                 " one, or mode: unreliable"

@@ -90,7 +90,7 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
         f"{totals(found)}. A claim is a significant effect on {first}. It survives if it is significant in the same"
         " direction on all radios. It flips where it is significant in the opposite direction.",
         _table(head, lines),
-        f"Ratios (×) or differences to the baseline with {sure} t intervals, paired over the same worlds, at least"
+        f"Ratios (×) or differences from the baseline with {sure} t intervals, paired over the same worlds, at least"
         f" {plan.study.replications.min} of them. A question mark means: not significant. P-values are"
         " adjusted by Holm's method over the whole table.",
         *(["Unstable: the backlog at stations and hosts keeps growing, so the mean is undefined:"] if unstable else []),

@@ -190,9 +190,10 @@ class _Record:
         if (at := first(is_copy & (numbers < through))) is not None:
             row = int(rows[at])
             yield (
-                f"{hops.words(row)}: a copy of {hops.table['message'][row]}, but its host knew by"
-                f" {made_ns[at] / SECOND:.6f} s that its first {through[at]} messages had arrived, and only later"
-                " sent a message that it prepared at that time"
+                f"{hops.words(row)}: a copy of {hops.table['message'][row]}, sent after a message that its host"
+                f" prepared at {made_ns[at] / SECOND:.6f} s, when the host already knew that its first"
+                f" {through[at]} messages"
+                " had arrived"
             )
 
     def _position_problems(self) -> Iterator[str]:

@@ -68,7 +68,7 @@ def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
     broadcasts = _broadcasts(events)
     since_ns = names.mapped([broadcasts.get(name, NEVER) for name in names.words], 0).astype(np.int64)
     if (row := first(hops.send_ns < since_ns)) is not None:
-        yield f"{hops.words(row)}: {names.words[names.codes[row]]} is on its way before it was broadcast"
+        yield f"{hops.words(row)}: {names.words[names.codes[row]]} is sent before it was broadcast"
     if (row := first(kinds.among(NAMED) & (names.codes < 0))) is not None:
         yield f"{hops.words(row)}: an application message without a name"
     owners = names.mapped([nodes.index(name.partition(":")[0]) for name in names.words], -1).astype(np.int64)

@@ -96,7 +96,10 @@ def _cookie_problem(hops: Hops, groups: dict[About, ByKind]) -> str | None:
         for said in group.get("Chal", ()):
             cookie = said.detail.get("cookie")
             if given.setdefault((said.sender, cookie), about) != about:
-                return f"{hops.words(said.row)}: the cookie {cookie} was given to another host, or in another session"
+                return (
+                    f"{hops.words(said.row)}: the cookie {cookie} was already given to another host or"
+                    " in another session"
+                )
     return None
 
 
@@ -107,7 +110,7 @@ def _same_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
     for answer in group.get("InitAck", ()):
         due = told.setdefault(answer.sender, answer.detail)
         if answer.send_ns < since_ns and any(answer.detail.get(name) != due.get(name) for name in CONFIRMED):
-            yield answer, f"it has {answer.detail}, but an earlier one had {due}"
+            yield answer, f"it contains {answer.detail}, but an earlier InitAck contained {due}"
 
 
 def _list(said: _Said, name: str) -> list[str]:
@@ -129,13 +132,13 @@ def _request_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
     told = [(init.receiver, init.detail.get("lc"), init.detail.get("nxt")) for init in inits]
     for init, one in zip(inits, told, strict=True):
         if one != told[0]:
-            yield init, f"it asks for the session with {init.detail}, but an earlier one with {inits[0].detail}"
+            yield init, f"it requests the session with {init.detail}, but an earlier Init with {inits[0].detail}"
     joins = {(join.receiver, -1, 0) for join in group.get("Join", ())}
     for request in group.get("Req1", ()):
         detail = request.detail
         due = joins if detail.get("join") is True else set(told)
         if (detail.get("source"), detail.get("lc"), detail.get("nxt")) not in due:
-            yield request, f"it has {detail}, but no host asks that station for such a session"
+            yield request, f"it contains {detail}, but no host asks that station for such a session"
 
 
 def _gap_problems(group: ByKind, given_up_ns: int) -> Iterator[tuple[_Said, str]]:
@@ -156,12 +159,12 @@ def _list_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         wanted = _list(request, "wanted")
         offers = [_list(one, "undelivered") for one in _before(group, "Rsp1", request)]
         if not any(not _is_whole(offer) or _is_part(wanted, offer) for offer in offers):
-            yield request, f"it requests {_words(wanted)}, but no Rsp1 offered these in this order"
+            yield request, f"it requests {_words(wanted)}, but no Rsp1 offered these messages in this order"
     for answer in group.get("Rsp2", ()):
         bodies = _list(answer, "bodies")
         asked = [_list(one, "wanted") for one in _before(group, "Req2", answer)]
         if bodies not in asked:
-            yield answer, f"it contains {_words(bodies)}, but no Req2 requested exactly these"
+            yield answer, f"it contains {_words(bodies)}, but no Req2 requested exactly these messages"
 
 
 def _before(group: ByKind, kind: str, said: _Said) -> list[_Said]:
@@ -194,7 +197,7 @@ def _wrong_order(
 ) -> Iterator[tuple[_Said, str]]:
     at_ns = arrivals.of(said.sender, np.array([codes.get(name, -1) for name in names], np.int64))
     if len(at_ns) and (at_ns[0] < since_ns or at_ns[-1] > said.send_ns or (np.diff(at_ns) < 0).any()):
-        yield said, f"it lists {_words(names)}, which had not all reached its sender by then in this order"
+        yield said, f"it lists {_words(names)}, but these messages had not all reached its sender in this order by then"
 
 
 def _answer_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
@@ -206,7 +209,7 @@ def _answer_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
         told.add(answer.sender)
         due = [(one.detail.get("seq_h"), one.detail.get("gap")) for one in offers]
         if (answer.detail.get("seq_h"), answer.detail.get("gap")) not in due:
-            yield answer, f"it has {answer.detail}, but its station received {offers[-1].detail}"
+            yield answer, f"it contains {answer.detail}, but its station had received {offers[-1].detail}"
 
 
 def _words(names: Sequence[str]) -> str:

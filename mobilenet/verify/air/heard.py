@@ -162,7 +162,7 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         if (at := first((due_ns < NEVER) & (reached_ns > due_ns))) is not None:
             row = int(own[at])
             what = f"{events['node'][row]} broadcasts {events['message'][row]}"
-            return f"{_event(events, row)}: {what}, which is delivered before any station receives anything from it"
+            return f"{_event(events, row)}: {what}, which is delivered before any station hears from this host again"
     begun_ns: dict[str, int] = {}
     rows = events.coded("event").rows("handoff_start", "handoff_end")
     columns = (events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
@@ -173,7 +173,7 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
             times = heard.handed_up(nodes.index(node), nodes.index(station))[0]
             if np.searchsorted(times, begun_ns[node]) == np.searchsorted(times, now_ns, "right"):
                 return (
-                    f"{_event(events, row)}: {node}: {event} with {station}, which received nothing from it meanwhile"
+                    f"{_event(events, row)}: {node}: {event} with {station}, which receives nothing from it in between"
                 )
     return None
 

@@ -50,7 +50,7 @@ def _broken_problems(links: Table, pairs: Pairs, air: Air) -> Iterator[str]:
     clear_db = air.clear_dbm - air.noise_dbm
     most = np.minimum(silent_db - 0.005, clear_db + 0.005)
     if (row := first((pairs.outcome == COLLISION) & (sinr >= most))) is not None:
-        what = f"expected less than {min(silent_db[row], clear_db):.2f} dB, since interference broke it"
+        what = f"expected less than {min(silent_db[row], clear_db):.2f} dB, since interference corrupted the frame"
         yield f"{row_in_words('links', links, row)}: an SINR of {sinr[row]:g} dB, {what}"
 
 
@@ -77,7 +77,7 @@ def _sum_problems(
         strongest_mw, all_mw, count = _others(pairs, air, rows, _mw(power[rows]))
         most_db = power[rows] - _dbm(_mw(air.noise_dbm) + strongest_mw) + ROUNDING_DB
         if (at := first((strongest_mw > 0) & (sinr[rows] > most_db))) is not None:
-            what = f"expected at most {most_db[at]:.2f} dB, given another frame that arrives there"
+            what = f"expected at most {most_db[at]:.2f} dB, since another frame arrives there"
             yield f"{row_in_words('links', links, int(rows[at]))}: an SINR of {sinr[rows[at]]:g} dB, {what}"
         in_the_air = np.searchsorted(frames[0], pairs.end_ns[rows] + pairs.around_ns, "right")
         in_the_air -= np.searchsorted(frames[1], pairs.start_ns[rows] - pairs.around_ns)
@@ -86,7 +86,7 @@ def _sum_problems(
         for at in np.flatnonzero(sinr[rows] < least_db).tolist():
             row = int(rows[at])
             if not unseen.may_disturb(pairs, row):
-                what = f"expected at least {least_db[at]:.2f} dB, given all frames that are in the air"
+                what = f"expected at least {least_db[at]:.2f} dB, given all frames in the air"
                 yield f"{row_in_words('links', links, row)}: an SINR of {sinr[row]:g} dB, {what}"
 
 

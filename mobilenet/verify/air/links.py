@@ -56,7 +56,7 @@ def _pairs_problem(links: Table, pairs: Pairs, nodes: Nodes) -> str | None:
     same &= nodes.indices(links.coded("sender")) == pairs.sender
     same &= nodes.indices(links.coded("receiver")) == pairs.receiver
     if (row := first(~same)) is not None:
-        return f"{_words(links, row)}: expected the pair of the same row of frames, {pairs.words(row)}"
+        return f"{_words(links, row)}: expected the pair in the same row of frames, {pairs.words(row)}"
     return None
 
 
@@ -102,7 +102,7 @@ def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes, expected: Expecte
     due = (power - more_dbm)[heads][which] + more_dbm
     if (at := first(np.abs(power - due) > ROUNDING_DB)) is not None:
         row, same = int(rows[at]), int(heads[which[at]])
-        but = f"row {rows[same]} has {power[same]:g} dBm between the same two nodes, which stand still"
+        but = f"row {rows[same]} has {power[same]:g} dBm between the same two nodes, which do not move"
         yield f"{_words(links, row)}: {power[at]:g} dBm, expected {due[at]:.2f} dBm, since {but}"
 
 

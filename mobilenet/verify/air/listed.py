@@ -94,7 +94,7 @@ def _order_problem(
         while at < len(times) and times[at] <= send_ns and not _is(values[at], length):
             at += 1
         if at == len(times) or times[at] > send_ns:
-            return f"{hops.words(row)}: {length} in its list, but no sample of {quantity} up to then matches it"
+            return f"{hops.words(row)}: a list of {length}, but no sample of {quantity} has had this value by then"
         at += 1
     return None
 
@@ -110,6 +110,6 @@ def _wired_problem(samples: Table, hops: Hops, node: np.ndarray, quantity: str, 
         if not any(_is(value, length) for length in sent.get((sender, at_ns), ())):
             return (
                 f"samples: {quantity} is {value:g} at s{sender} at {at_ns / SECOND:.6f} s, but it sends no {kind}"
-                " with that many at that time"
+                " with a list of that length at that time"
             )
     return None

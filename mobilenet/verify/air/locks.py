@@ -55,7 +55,7 @@ def _unlocked_problems(
         node = int(pairs.receiver[row])
         if not unseen.may_reach(node, int(pairs.end_ns[row]) + pairs.around_ns):
             what = (
-                f"the fate is never_attempted, but {nodes.name(node)} was not locked on an earlier frame that it lost"
+                f"the fate is never_attempted, but {nodes.name(node)} was not locked onto an earlier frame that it lost"
             )
             yield f"{pairs.words(row)}: {what}"
 
@@ -78,7 +78,7 @@ def _twice_problems(
         if unseen.may_send(node, int(span[1][0])) or unseen.may_be_hidden(since_ns, int(span[1][0])):
             continue
         name = nodes.name(node)
-        what = f"the fate is collision, but {name} is locked on another frame at that time ({pairs.words(other)})"
+        what = f"the fate is collision, but {name} is locked onto another frame at that time ({pairs.words(other)})"
         yield f"{pairs.words(row)}: {what}"
 
 

@@ -59,7 +59,9 @@ def retries_problem(events: Table, pairs: Pairs | None, nodes: Nodes, air: Air, 
     failed = radio["mac_retries"] + radio.get("mac_given_up", 0)
     if failed >= least:
         return None
-    return f"radio: {failed} retries and frames given up, but at least {least} of {attempts} were not acknowledged"
+    return (
+        f"radio: {failed} retries and frames given up, but at least {least} of {attempts} frames were not acknowledged"
+    )
 
 
 def _answers(pairs: Pairs, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
@@ -74,7 +76,7 @@ def _ack_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
         own = acks[pairs.sender[acks] == node]
         due_ns = np.sort(pairs.end_ns[data[pairs.receiver[data] == node]]) + air.sifs_ns
         if (at := first(~_is_within(due_ns, pairs.start_ns[own] - pairs.delay_ns, pairs.start_ns[own]))) is not None:
-            yield f"{pairs.words(int(own[at]))}: {nodes.name(node)} received no frame to acknowledge one SIFS before"
+            yield f"{pairs.words(int(own[at]))}: {nodes.name(node)} received no frame that ended one SIFS earlier"
 
 
 def _is_within(times_ns: np.ndarray, since_ns: np.ndarray, until_ns: np.ndarray) -> np.ndarray:
@@ -119,7 +121,7 @@ def _spacing_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
         ends_ns = np.sort(pairs.end_ns[heard[pairs.receiver[heard] == node]])
         early = _is_within(ends_ns, pairs.start_ns[own] - air.difs_ns + 1, pairs.start_ns[own] - pairs.delay_ns - 1)
         if (at := first(early)) is not None:
-            yield f"{pairs.words(int(own[at]))}: {nodes.name(node)} heard another frame less than one DIFS before"
+            yield f"{pairs.words(int(own[at]))}: {nodes.name(node)} heard another frame less than one DIFS earlier"
 
 
 def _sensing_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
@@ -132,5 +134,5 @@ def _sensing_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
         busy_ns = np.append(0, np.maximum.accumulate(pairs.end_ns[sensed]) + air.difs_ns)
         arrived = np.searchsorted(pairs.start_ns[sensed], pairs.start_ns[own] - pairs.delay_ns)
         if (at := first(busy_ns[arrived] > pairs.start_ns[own])) is not None:
-            what = f"{nodes.name(node)} senses another frame at that time or less than one DIFS before"
+            what = f"{nodes.name(node)} senses another frame at that time or less than one DIFS earlier"
             yield f"{pairs.words(int(own[at]))}: {what}"

@@ -56,7 +56,7 @@ def _distance_problems(pairs: Pairs, nodes: Nodes, air: Air, least_m: np.ndarray
         far_m[(from_station == a) & (to_station == b)] = reach.far_m
     if (row := first(least_m > far_m + ROUNDING_M)) is not None:
         yield (
-            f"{pairs.words(row)}: they are at least {least_m[row]:.1f} m apart, but frames reach at most"
+            f"{pairs.words(row)}: the two nodes are at least {least_m[row]:.1f} m apart, but frames reach at most"
             f" {far_m[row]:.1f} m"
         )
 

@@ -53,7 +53,10 @@ def _twice_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
     _, heads, which = np.unique(keys, return_index=True, return_inverse=True)
     if (at := first(heads[which] != np.arange(len(rows)))) is not None:
         row, other = int(rows[at]), int(rows[heads[which[at]]])
-        yield f"{hops.words(row)}: {hops.table['message'][row]} crosses this link again, expected once (row {other})"
+        yield (
+            f"{hops.words(row)}: {hops.table['message'][row]} crosses this link a second time (first: row"
+            f" {other}), expected once"
+        )
 
 
 def _app_problems(hops: Hops, nodes: Nodes, delay_ns: int) -> Iterator[str]:

@@ -128,7 +128,7 @@ class _Segments:
             yield self._say(at, f"it is for port {self.target[at]}, from which nothing had arrived")
         late = self._is["TcpSyn"] & (self.source > self._send_ns + len(self._rows))
         if (at := first(late)) is not None:
-            yield self._say(at, f"port {self.source[at]} did not exist until after the message")
+            yield self._say(at, f"port {self.source[at]} did not exist until after this message")
         stands = np.flatnonzero(~self._is["TcpReset"] & (self.target > 0))
         ours = np.column_stack([self._wired, self._sender, self.source])[stands]
         _, port = np.unique(ours, axis=0, return_inverse=True)
@@ -143,7 +143,7 @@ class _Segments:
         spans = np.column_stack([self._own, self.seq, self.length])[data]
         _, begins, which = np.unique(spans, axis=0, return_index=True, return_inverse=True)
         if (at := first(self.payload[data] != self.payload[data[begins[which.reshape(-1)]]])) is not None:
-            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, but other rows differ")
+            yield self._say(int(data[at]), f"{self.payload[data[at]]} bytes of payload, which contradicts other rows")
         names: dict[tuple[int, int], str] = {}
         for at in data.tolist():
             for end, name in self._ends[at]:

@@ -124,18 +124,19 @@ class _Said:
             when = f"at {now_ns / SECOND:.6f} s (event {row}): {node} has a gap"
             answer = self._answer(node, session, station, now_ns)
             if answer is None:
-                return f"{when}, but {station} announced none in session {session}"
+                return f"{when}, but {station} announced no gap in session {session}"
             if answer.kind == "Reset" or (node, session) in anew:
                 continue
             if answer.detail.get("gap") is not True:
-                return f"{when}, but the InitAck of {station} in session {session} announces none"
+                return f"{when}, but the InitAck of {station} in session {session} announces no gap"
             times, given_up = opened.get(node, []), expired.get(node, [])
             given_up_ns = given_up[bisect_right(given_up, now_ns) - 1] if given_up and given_up[0] <= now_ns else -1
             for i in range(bisect_right(times, given_up_ns), bisect_left(times, now_ns) - 1):
                 heard_ns = acknowledged.get((node, sessions[node][i]), NEVER)
                 if heard_ns + self._delay_ns < times[i + 1]:
                     return (
-                        f"{when}, but no station has given up on it since {given_up_ns / SECOND:.6f} s; a station heard"
+                        f"{when}, but no station has given up on it since {given_up_ns / SECOND:.6f} s, and"
+                        " a station heard"
                         f" from it in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
                     )
         return self._silent_problem({(node, session, now_ns) for _, now_ns, node, _, session, _, _ in gaps})
@@ -202,8 +203,8 @@ class _Said:
             confirmed = sender, detail["lc"] if kind == "Init" else session
             before = [each for each in confirmed_in.get(sender, ()) if each < session]
             if kind == "Init" and detail["lc"] != max(before, default=NONE):
-                what = f"{detail['lc']} as its last confirmed session, expected {max(before, default=NONE)}"
-                return f"messages: {sender} reports in Init of session {session} at {at_ns / SECOND:.6f} s {what}"
+                what = f"session {detail['lc']} as the last confirmed one, expected {max(before, default=NONE)}"
+                return f"messages: the Init of {sender} in session {session} at {at_ns / SECOND:.6f} s names {what}"
             if confirmed not in starts:
                 continue
             start, skip = starts[confirmed]

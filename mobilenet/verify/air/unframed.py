@@ -151,4 +151,7 @@ def _astray_problems(
     near = near_m(np.arange(nodes.count), nodes, expected.air)[ends]
     if (at := first(is_there & (most_m <= near))) is not None:
         row = int(rows[at])
-        yield f"{hops.words(row)}: out_of_range, but they are at most {most_m[at]:.1f} m apart, which is within reach"
+        yield (
+            f"{hops.words(row)}: out_of_range, but the two nodes are at most {most_m[at]:.1f} m apart,"
+            " which is within reach"
+        )

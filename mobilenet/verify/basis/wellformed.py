@@ -110,11 +110,11 @@ def record_problem(run: Evidence) -> str | None:
 def _end_problem(manifest: dict[str, Any]) -> str | None:
     simulated_s, duration_s, drain_s = (manifest[key] for key in ("simulated_s", "duration_s", "drain_s"))
     if simulated_s < duration_s - MARGIN_S:
-        return f"manifest: {simulated_s} s simulated, less than the {duration_s} s asked for"
+        return f"manifest: {simulated_s} s simulated, less than the requested {duration_s} s"
     if not manifest["quiescent"] and simulated_s < duration_s + drain_s - MARGIN_S:
         return (
-            f"manifest: not quiescent, but it ended after {simulated_s} s, before its {duration_s} + {drain_s} s were"
-            " over"
+            f"manifest: not quiescent, but the run ended after {simulated_s} s, before its {duration_s} +"
+            f" {drain_s} s were over"
         )
     return None
 
@@ -157,23 +157,22 @@ def examine_events(events: Columns, manifest: dict[str, Any]) -> str | None:
     end_ns = (manifest["simulated_s"] + MARGIN_S) * 1e9
     if times and (times[0] < 0 or times[-1] > end_ns):
         return (
-            f"events: times reach from {times[0]} to {times[-1]} ns, outside of the {manifest['simulated_s']} s"
-            " simulated"
+            f"events: times range from {times[0]} to {times[-1]} ns, outside the {manifest['simulated_s']} s simulated"
         )
     columns = (events[name] for name in ("event", "node", "message", "station", "session", "detail"))
     for row, (event, node, message, station, session, detail) in enumerate(zip(*columns, strict=True)):
         if event not in EVENTS:
-            return f"events: event {row} is called {event!r}; known are {', '.join(EVENTS)}"
+            return f"events: event {row} is called {event!r}; known events are {', '.join(EVENTS)}"
         if node is None or not NODE.fullmatch(node) or node[0] not in EVENTS[event]:
-            return f"events: event {row} has node {node!r} and event {event!r}"
+            return f"events: event {row} has node {node!r}, which cannot have the event {event!r}"
         if message is not None and not MESSAGE.fullmatch(message):
             return f"events: event {row} has message {message!r}, expected a name such as 'h12:5'"
         if message is None and event in WITH_MESSAGE:
             return f"events: event {row} ({event}) names no message"
         if station is not None and not STATION.fullmatch(station):
-            return f"events: event {row} has station {station!r}"
+            return f"events: event {row} has station {station!r}, expected a name such as 's3'"
         if session is not None and session < 0:
-            return f"events: event {row} has session {session}"
+            return f"events: event {row} has session {session}, expected a number ≥ 0"
         if detail is not None and not _is_object(detail):
             return f"events: event {row} has detail {detail!r}, expected a JSON object"
         if event == "expire" and not _says_who_was_silent(detail):

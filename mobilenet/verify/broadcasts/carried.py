@@ -22,7 +22,7 @@ from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Table
 from mobilenet.verify.basis.evidence import Evidence
 
-PAST_THE_NETWORK: Final = "so its program guessed it, or received it by another route than this network"
+PAST_THE_NETWORK: Final = "so its program guessed it, or received it by a route other than this network"
 DATAGRAMS, PROGRAM = "datagrams", "program"  # protocols
 MOVES = ("broadcast", "deliver", "datagram", "datagram_received")
 PEERS = {"h": "s", "s": "h", "p": "p"}  # whose frames a node receives
@@ -122,7 +122,7 @@ def _by_counters(run: Evidence) -> str | None:
     return (
         f"{node} delivers {message} at {at_ns / SECOND:.6f} s, but {counted} {what} were received in the whole run, and"
         f" the deliveries of others' messages need at least {least}: a program guessed a message, or received it by"
-        " another route than this network"
+        " a route other than this network"
     )
 
 

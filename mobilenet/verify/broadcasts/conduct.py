@@ -80,7 +80,7 @@ def _note(host: _Host, event: str, station: str | None, session: int | None) -> 
         return _session_problem(host, session, host.session + 1)
     elif event == "handoff_end":
         if station is None or station != host.begun_with:
-            return f"ends with {station} a handoff that it began with {host.begun_with}"
+            return f"ends a handoff with {station} that it began with {host.begun_with}"
         host.in_handoff, host.confirmed_with = False, station
     elif event == "leave":
         host.is_member, host.in_handoff = False, False

@@ -158,7 +158,9 @@ class BroadcastJudge:
         name = self._events["message"][self._row]
         origin, _, number = name.rpartition(":")
         if origin != host.name:
-            raise Violation("creation", f"{self._when()}: {host.name} broadcasts {name}, the id of another host")
+            raise Violation(
+                "creation", f"{self._when()}: {host.name} broadcasts {name}, which is an id of another host"
+            )
         sender = self._column[origin]
         if int(number) != self._numbers[sender]:
             raise Violation(

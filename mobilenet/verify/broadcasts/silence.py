@@ -114,7 +114,7 @@ class Silence:
     def expire(self, station: str, silent_ns: int, now_ns: int) -> str | None:
         """A station gives up on the host after this silence."""
         if self._after_ns is None:
-            return "but this run promises no gaps"
+            return "but this run promises that no host has a gap"
         if silent_ns < self._after_ns:
             return f"after {silent_ns / SECOND:.3f} s of silence; gaps are allowed after {self._after_ns / SECOND:g} s"
         if self.confirmed_by not in (None, station) and now_ns - silent_ns < self._confirmed_ns:
@@ -125,7 +125,7 @@ class Silence:
     def gap(self, now_ns: int) -> str | None:
         """The host has a gap."""
         if self._after_ns is None:
-            return "but this run promises none"
+            return "but this run promises that no host has a gap"
         if self._after_ns == 0:
             return None
         heard_ns = self.heard_ns(now_ns)

@@ -66,7 +66,7 @@ def lines_problem(
     objects = [_object(word) for word in text.words]
     odd |= text.mapped([each is None for each in objects], nothing=True).astype(bool)
     if odd.any():
-        return _row_problem(lines, int(odd.argmax()), "a JSON object from a node of this run, in order of time")
+        return _row_problem(lines, int(odd.argmax()), "a JSON object from a node of this run, in chronological order")
     if manifest["protocol"] != PROGRAM:
         return f"lines: {lines.rows} rows, but no node is a program" if lines.rows else None
     if ended_early(manifest) is not None:
@@ -162,7 +162,10 @@ def _events_problem(rows: list[Line], events: Table) -> str | None:
     noted = Counter(_events_on_record(zip(*(events.picked(name, chosen) for name in names), strict=True)))
     for key in sorted((told - noted) + (noted - told), key=lambda one: one[1]):
         node, at_ns, event, about = key
-        return f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, but {noted[key]} events"
+        return (
+            f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, but events"
+            f" has {noted[key]}"
+        )
     return None
 
 

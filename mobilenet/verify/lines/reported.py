@@ -130,7 +130,7 @@ def _end_problems(nodes: dict[str, _Node], events: Table, samples: Table, manife
         if is_down.get(name) == "crash" or name[0] == "h" and (not node.member or node.out is not None):
             continue
         if manifest["quiescent"] and not node.settled and name[0] != "p":
-            yield f"lines: {name} last reports that it has not settled, but the run is at rest"
+            yield f"lines: {name} has not settled according to its last report, but the run is at rest"
         if manifest["quiescent"] and name[0] == "h" and not any(one.serves.get(name, True) for one in stations):
             yield f"lines: according to their last reports, no station serves {name}, but the run is at rest"
         for quantity, size in node.sizes.items():

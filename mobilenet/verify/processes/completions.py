@@ -71,7 +71,7 @@ def _problems(events: Table, processes: int, plan: ProcessPlan) -> Iterator[str]
                 yield f"{does} by an acknowledgement, but at_ns is {at_ns}, expected {now_ns - plan.hand_over_ns}"
             if owes and now_ns < sent_ns[message] + 2 * plan.hop_ns:
                 took_ns = now_ns - sent_ns[message]
-                yield f"{does}, {took_ns} ns after its broadcast; there and back takes {2 * plan.hop_ns} ns"
+                yield f"{does}, {took_ns} ns after its broadcast; a round trip takes {2 * plan.hop_ns} ns"
             if last_ns is not None and now_ns < last_ns.get(message, now_ns - plan.hop_ns) + plan.hop_ns:
                 yield f"{does}, less than {plan.hop_ns} ns after its last delivery, too early for the source to know"
         else:

@@ -149,7 +149,7 @@ def _packets_problems(messages: dict[str, Any], plan: ProcessPlan | None) -> Ite
             yield f"messages: {messages['sent']} packets sent, but {found} in {key}"
     carried = sum(int(size) * count for size, count in messages["packets_by_messages"].items())
     if messages["receptions"] > carried:
-        yield f"messages: {messages['receptions']} receptions, but all packets carry {carried} messages"
+        yield f"messages: {messages['receptions']} receptions, but all packets together carry {carried} messages"
     if plan is None or plan.broadcasting is None:
         return
     sizes = messages["packets_by_bytes_from"]
@@ -214,7 +214,7 @@ def _kinds_problems(
     if not low <= messages["bytes"] <= high:
         yield f"messages: {messages['bytes']} bytes, but messages of these classes have {low} to {high}"
     if carried < found.pairs:
-        yield f"messages: {found.pairs} deliveries at other processes, but all messages carry {carried}"
+        yield f"messages: {found.pairs} deliveries at other processes, but all messages together carry {carried}"
     if kinds is not None and messages["received"] * max(told.carries.values()) < found.pairs:
         yield f"messages: {found.pairs} deliveries at other processes, but {messages['received']} messages received"
     needed = told.text_bytes * found.pairs

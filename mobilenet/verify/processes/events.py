@@ -90,13 +90,18 @@ def _broadcast_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterat
             yield f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans only {planned} of {node}"
         elif now_ns != wanted[node][number]:
             due_ns = wanted[node][number]
-            yield f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans that at {_tu(due_ns)}"
+            yield (
+                f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans this broadcast"
+                f" at {_tu(due_ns)}"
+            )
         elif message != f"{node}:{number}":
             yield f"{seen(events, row)}: {node} broadcasts {message}, but its next message is {node}:{number}"
     for node, times_ns in wanted.items():
         if done[node] < len(times_ns) and times_ns[done[node]] <= end_ns:
             due_ns = times_ns[done[node]]
-            yield f"{node} does not broadcast {node}:{done[node]}, but the scenario plans that at {_tu(due_ns)}"
+            yield (
+                f"{node} does not broadcast {node}:{done[node]}, but the scenario plans this broadcast at {_tu(due_ns)}"
+            )
 
 
 def _delay_problems(events: Table, plan: ProcessPlan) -> Iterator[str]:
@@ -176,7 +181,7 @@ class _Suspicions:
                 for node in sorted(self._names - set(self._crashed)):
                     history = self._suspected.get((node, other))
                     if not history or not history[-1][1]:
-                        yield f"{node} does not suspect {other} at the end, which crashed, but the run is at rest"
+                        yield f"at the end {node} does not suspect {other}, which crashed, but the run is at rest"
         for at_ns, by, about in detector.mistakes:
             history = self._suspected.get((by, about), [])
             before = [suspects for time_ns, suspects in history if time_ns < at_ns]

@@ -19,7 +19,7 @@ Checks    record        the record can be what it claims to be: as for other run
                         may be held for ever: all correct processes hold equally many, and not more than there are
                         messages of crashed processes that no correct process delivers and whose past holds another
                         one that no correct process delivers
-          Where a program reported that it acts by its own clock, what is missing at rest (validity, agreement,
+          Where a program reported that it acts on its own clock, what is missing at rest (validity, agreement,
           drained) is unknown
 Model     events are judged one by one (properties.py), unless they plainly pass (screened.py)
 Source    Hadzilacos, Toueg (1994), for the properties; ours: docs/verdicts-and-metrics.md, docs/protocols/vcube.md
@@ -68,7 +68,7 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
         events_problem(events, manifest)
         or rows_problem(events, samples, positions, run.counters)
         or _processes_problem(events, manifest)
-        or (f"positions: {len(positions['node'])} rows, but processes have no places" if positions["node"] else None)
+        or (f"positions: {len(positions['node'])} rows, but processes have no positions" if positions["node"] else None)
         or (None if error is not None else _samples_problem(events, samples, manifest))
     )
     if damage is not None:
@@ -174,7 +174,7 @@ def _excuse(verdict: Verdict, manifest: dict[str, Any], lost: int) -> Verdict:
     if verdict.answer != "violated" or not clocked:
         return verdict
     why = (
-        f"{clocked[0]}'s program acts by its own clock, so this cannot be judged in virtual time: what it would have"
+        f"{clocked[0]}'s program acts on its own clock, so this cannot be judged in virtual time: what it would have"
         " sent later is unknown"
     )
     return Verdict("unknown", f"{verdict.explanation}; but {why}")

@@ -50,7 +50,9 @@ class ProcessJudge:
 
     def _broadcast(self, node: str, message: str, when: str) -> None:
         if message in self._bits or message.partition(":")[0] != node:
-            self._violated("creation", f"{when}: {node} broadcasts {message}, which is another's or already exists")
+            self._violated(
+                "creation", f"{when}: {node} broadcasts {message}, which belongs to another process or already exists"
+            )
             return
         self._bits[message] = len(self._names)
         self._names.append(message)
@@ -82,7 +84,7 @@ class ProcessJudge:
     def _complete(self, node: str, message: str, when: str) -> None:
         place = self._bits.get(message)
         if place is None or message in self._told or message.partition(":")[0] != node:
-            why = "which no process has broadcast" if place is None else "again, or without being its source"
+            why = "which no process has broadcast" if place is None else "either again or without being its source"
             self._violated("completion", f"{when}: {node} is notified of {message}, {why}")
             return
         self._told.add(message)

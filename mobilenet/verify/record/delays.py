@@ -64,7 +64,7 @@ def _deliveries(events: Table, expected: Expected, air: Air) -> Iterator[str]:
         row = int(rows[i])
         yield (
             f"events: at {times[row] / SECOND:.6f} s (event {row}): {events['node'][row]} delivers"
-            f" {events['message'][row]} {took_ns[i]} ns after its broadcast, which takes at least {least_ns[i]} ns"
+            f" {events['message'][row]} {took_ns[i]} ns after its broadcast; a delivery takes at least {least_ns[i]} ns"
         )
 
 

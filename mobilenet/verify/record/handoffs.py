@@ -124,21 +124,23 @@ class _Handoffs:
         sent = int(np.searchsorted(self._broadcasts, row))
         has = int(np.searchsorted(self._deliveries[node], row))
         if recovered > sent - has:
-            return f"has {counted(recovered, 'message')} recovered, but the host has {has} of all {sent}"
+            return f"counts {counted(recovered, 'message')} as recovered, but the host has {has} of all {sent}"
         if skipped > sent:
-            return f"has {counted(skipped, 'message')} skipped, but only {sent} were broadcast"
+            return f"counts {counted(skipped, 'message')} as skipped, but only {sent} were broadcast"
         since_ns, before, left = self._confirmed.get(node, (0, None, 0))
         if self._lengths is not None:
             lengths = _between(self._lengths.get(f"skip {station}"), self._begun_ns.get(node, 0), now_ns)
             if skipped not in lengths:
-                return f"has {counted(skipped, 'message')} skipped, but {station} sent {_list_in_words(lengths)}"
+                return f"counts {counted(skipped, 'message')} as skipped, but {station} sent {_list_in_words(lengths)}"
             lengths = _between(self._lengths.get("bodies"), since_ns, now_ns)
             if before == station:
                 lengths |= set(range(left + 1))
             if self._conduct.forgets_after_s is not None or node in self._given_up:
                 lengths.add(0)
             if recovered not in lengths:
-                return f"has {counted(recovered, 'message')} recovered, but stations sent {_list_in_words(lengths)}"
+                return (
+                    f"counts {counted(recovered, 'message')} as recovered, but stations sent {_list_in_words(lengths)}"
+                )
         self._confirmed[node] = now_ns, station, recovered
         self._given_up.discard(node)
         if recovered:

@@ -65,7 +65,7 @@ def _problems(
         if sent < needed[side, names]:
             told = ", ".join(f"{number} {what}" for what, number in happened.items() if number)
             least = needed[side, names]
-            yield f"{side} {' and '.join(names)}: {sent} were sent, but what happened needs at least {least}: {told}"
+            yield f"{side} {' and '.join(names)}: {sent} were sent, but the events require at least {least}: {told}"
     if WIRED in kinds and links is not None:
         asked, answers = takes.get("answers", ((), ()))
         counted = counters["by_message_type"][WIRED]

@@ -132,7 +132,7 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
                 f" expected every {places.every_ns / SECOND:g} s"
             )
     if stay and (last_ns <= end_ns - places.every_ns or last_ns > end_ns + places.every_ns):
-        return f"positions: they end at {last_ns / SECOND:g} s, but the active part at {end_ns / SECOND:g} s"
+        return f"positions: they end at {last_ns / SECOND:g} s, but the active part ends at {end_ns / SECOND:g} s"
     return None
 
 

@@ -54,7 +54,7 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
         left = (plan.offers_ns or [])[offered[node] :]
         if left and (plan.vanishes_ns is None or left[0] < plan.vanishes_ns):
             return (
-                f"events: {node} neither broadcasts nor refuses at {_s(left[0])}, although its application wants it to"
+                f"events: {node} neither broadcasts nor refuses at {_s(left[0])}, although its application asks it to"
             )
     return crashes.missing(plans) or _ticks_problem(Table.of(events), plans, expected)
 

@@ -78,8 +78,8 @@ def _problem(
         return None if places.error_m else _coverage_problem(node, plan, (times, x, y), turns, places, ways)
     i = int(np.argmax(off_m > ROUNDING_M))
     return (
-        f"positions: {node} is at ({x[i]:.2f}, {y[i]:.2f}) m at {times[i] / SECOND:g} s, {off_m[i]:.2f} m from where"
-        " its path leads"
+        f"positions: {node} is at ({x[i]:.2f}, {y[i]:.2f}) m at {times[i] / SECOND:g} s, {off_m[i]:.2f} m from its"
+        " position on its path"
     )
 
 
@@ -112,7 +112,8 @@ def _coverage_problem(
     i = int(wrong.argmax())
     place = [float(each[i]) for each in ways(ticks)[1]]
     return (
-        f"positions: {node} walks by ({place[0]:.2f}, {place[1]:.2f}) m at {ticks[i] / SECOND:g} s, but events have it"
+        f"positions: {node} passes ({place[0]:.2f}, {place[1]:.2f}) m at {ticks[i] / SECOND:g} s, but"
+        " according to events it is"
         f" {'in' if is_said[i] else 'out of'} coverage"
     )
 

@@ -145,7 +145,7 @@ Mobilenet.cards = (app) => {
       link && link.node,
       strength && strength.node,
       link && radio.links.every_s
-        ? note("Known to " + duration(radio.links.every_s) + ": of several frames within that, the last one.")
+        ? note("Of several frames within " + duration(radio.links.every_s) + ", only the last one is shown.")
         : null,
       heading("Sessions"),
       sessions.canvas,

@@ -132,7 +132,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       note(
         "The band is the handoff, a line is a delivery, the brown bar the interruption: from the " +
           "last delivery before to the first one after. Recovered messages (sent again) and skipped ones (the host " +
-          "had them already) are counted by the protocol. Why a handoff takes its time is not known.",
+          "had them already) are counted by the protocol. Why a handoff takes as long as it does is not known.",
       ),
     );
     const actions = [action("Watch it slowly", () => watch(i)), action("Next handoff", () => app.jump(1, "handoff"))];
@@ -157,8 +157,8 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
   const MEANING = {
     crash: "The host fails: it neither receives nor sends until it recovers. Its stable storage survives.",
     recover: "The host is up again.",
-    out_of_coverage: "The host is in no cell any more.",
-    in_coverage: "The host is in a cell again.",
+    out_of_coverage: "The host is no longer in any cell.",
+    in_coverage: "The host is back in a cell.",
     gap: "The host has permanently missed messages. It remains a member.",
     expire: "A station gives up on the host after a silence.",
     refused: "The application asked for a broadcast, and the host did not accept it.",
@@ -168,7 +168,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       h = run.events.host[i],
       t = run.events.time[i],
       s = run.events.station[i];
-    const state = live("The host, now");
+    const state = live("The host now");
     const answer = { crash: "recover", out_of_coverage: "in_coverage" }[kind];
     const later = answer && run.eventsOf(h).find((j) => j > i && run.eventKind(j) === answer);
     const body = el(
@@ -176,7 +176,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       row("Host", hostLink(h, true)),
       row("When", app.clockText(t, true, 3)),
       s >= 0 ? row("Station", stationLink(s, true)) : null,
-      answer ? row("Lasted", later === undefined ? "to the end" : duration(run.events.time[later] - t)) : null,
+      answer ? row("Lasted", later === undefined ? "until the end" : duration(run.events.time[later] - t)) : null,
       state.node,
       MEANING[kind] ? note(MEANING[kind]) : null,
     );

@@ -44,7 +44,7 @@ Mobilenet.heat = (app) => {
         strip(name),
         scale(minus(power.least_dbm) + " dBm", minus(strongest) + " dBm"),
         note(
-          "Of the station that is received best there: path loss, walls and shadowing, without fading, in squares of " +
+          "Power of the best-received station: path loss, walls and shadowing, without fading, in squares of " +
             power.side_m.toFixed(power.side_m % 1 ? 1 : 0) +
             " m. Not coloured: no preamble of any station is strong enough.",
         ),
@@ -65,18 +65,18 @@ Mobilenet.heat = (app) => {
                 (app.radio.isSinr ? "that could detect its preamble in silence" : "in range") +
                 ") lost to another frame (collided, " +
                 (app.radio.isSinr ? "never attempted, or its preamble missed" : "or never attempted") +
-                "), where the receiver was; whole run. Pale: few."
+                "), by position of the receiver; whole run. Pale: few receptions."
             : "Mean delay of " +
                 grid.total.toLocaleString("en") +
-                " deliveries where the host was; whole run. Pale: few.",
+                " deliveries, by position of the host; whole run. Pale: few deliveries.",
         ),
       );
     } else if (name === "losses") {
       box.append(
         note(
           "This run did not record where frames were lost. Draw the map with  --losses,  which runs " +
-            "it again to find out, or run the scenario with  record: {frames: true}.  What is known is " +
-            "the share in the whole network:",
+            "it again to find out, or run the scenario with  record: {frames: true}.  Only the share in the " +
+            "whole network is known:",
         ),
       );
       const chart = app.charts.losses();

@@ -24,18 +24,18 @@ Mobilenet.help = (app) => {
     ...KEYS.map(([key, does]) => el("div.mn-row", el("kbd", key), el("span", does))),
     el(
       "p.mn-note",
-      "Drag and wheel move and zoom the map. Click or drag on the time line to go to a moment. " +
-        "Places are rounded to a centimetre, and go straight from one to the next, " +
+      "Drag to move the map, and use the wheel to zoom. Click or drag on the time line to go to a moment. " +
+        "Positions are rounded to a centimetre, with straight lines between positions " +
         (run.live ? "a frame" : app.interval + " s") +
         " apart; buffers show their largest value in each " +
         run.buffers.stations.bin_s.toFixed(2) +
         " s" +
-        (run.origin ? "." : "; the plane is the scenario's own, with no place on Earth.") +
+        (run.origin ? "." : "; the scenario's plane has no position on Earth.") +
         " mobilenet " +
         run.about.version +
         (run.live
-          ? ". What you do to the run is on the left, and on the card of whom you choose; drag a host to put it " +
-            "elsewhere."
+          ? ". Interventions are on the left, and on the card of the host or station that you select; drag a host " +
+            "to move it."
           : ", fingerprint " + run.about.fingerprint),
     ),
   );

@@ -112,9 +112,9 @@ Mobilenet.layers = (app) => {
       "div.mn-group",
       toggle("handoffs", "handoff, from | to", markOf("handoff")),
       toggle("crashes", "crash, and recovery \u25b3", markOf("crash")),
-      toggle("coverage", "coverage lost, found", markOf("out_of_coverage")),
+      toggle("coverage", "coverage lost, regained", markOf("out_of_coverage")),
       toggle("gaps", "gap; given up (hollow)", markOf("gap")),
-      toggle("keep", "keep marks (else " + app.marks.keepS.toFixed(0) + " s)", () => {}),
+      toggle("keep", "keep marks (otherwise " + app.marks.keepS.toFixed(0) + " s)", () => {}),
     ),
     el("div.mn-group", heading("Heat map"), ...heat.choices, heat.box),
   );

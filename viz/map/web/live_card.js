@@ -23,7 +23,7 @@ Mobilenet.liveCard = (app, kind, i) => {
       others = run.stations.edges.length ? edges.map(([one, other]) => (one === i ? other : one)) : all,
       chosen = el(
         "select",
-        { "aria-label": "Whose wire to it" },
+        { "aria-label": "Station at the other end of the wire" },
         ...others.sort((one, other) => one - other).map((other) => el("option", { value: "s" + other }, "s" + other)),
       ),
       wire = (words) => action(words, () => live.touch({ do: words.toLowerCase(), link: [name, chosen.value] })),
@@ -71,9 +71,9 @@ Mobilenet.liveCard = (app, kind, i) => {
     top.replaceChildren();
     inside.replaceChildren();
     if (!live.following)
-      inside.append(note("Its timers and its protocol's state are known only for the moment at which the run is."));
+      inside.append(note("Its timers and its protocol's state are known only for the present moment of the run."));
     if (!card || !live.following) return;
-    if (!card.is_up) top.append(el("p.mn-note", "It is down: what it has in stable storage is kept."));
+    if (!card.is_up) top.append(el("p.mn-note", "It is down. Its stable storage is kept."));
     const buffers = Object.entries(card.buffers);
     if (buffers.length) top.append(row("Holds", buffers.map(([buffer, size]) => buffer + " " + size).join(", ")));
     for (const [what, left] of card.timers) top.append(row(what, "in " + app.parts.duration(left)));

@@ -52,7 +52,7 @@ Mobilenet.livePanel = (app) => {
   };
   const add = action("Add a host", () => {
     app.placing = !app.placing;
-    app.say(app.placing ? "Click on the map to place the new host." : "No host is added.");
+    app.say(app.placing ? "Click on the map to place the new host." : "No host will be added.");
   });
   const touch = el(
     "details.mn-touch",
@@ -85,7 +85,7 @@ Mobilenet.livePanel = (app) => {
   const interventionLine = ({ one, i }) => {
     const when = link(app.clockText(one.at_s, true, 2), () => clock.seek(one.at_s), "Look at that moment"),
       ask = link(
-        "what did it do?",
+        "what effect did it have?",
         () => live.tell({ command: "effect", intervention: i }),
         "Compare thirty pairs of runs with and without it, in the background",
       );
@@ -199,7 +199,7 @@ Mobilenet.livePanel = (app) => {
     if (s.is_held) return "Paused while a page looks back.";
     if (isReal && !s.is_playing && run.now_s === 0) return "Press play to start the programs.";
     if (!s.is_playing) return "Paused" + (s.stopped_because ? ": " + s.stopped_because : "") + ".";
-    return "Playing, " + s.rate.toFixed(s.rate < 10 ? 1 : 0) + " simulated seconds a second.";
+    return "Playing, " + s.rate.toFixed(s.rate < 10 ? 1 : 0) + " simulated seconds per second.";
   };
   const update = (stamp) => {
     const s = live.state;
@@ -230,7 +230,9 @@ Mobilenet.livePanel = (app) => {
           app.clockText(clock.t, true, 2) +
           "; the run is at " +
           app.clockText(run.now_s, true, 2) +
-          (isReal ? ". What you do happens now." : ". What you do now happens there, and begins another branch."),
+          (isReal
+            ? ". Interventions take effect at the current time of the run."
+            : ". An intervention takes effect there, and begins another branch."),
       );
     const key = [live.branch, live.interventions.length, live.interventions.filter(isToCome).length].join(" ");
     if (key !== listed) {

@@ -7,7 +7,7 @@ Mobilenet.liveSpace = (app) => {
     LINE = 30,
     LEFT = 64,
     LEGEND = "blue messages, grey acknowledgements, brown control, violet wire, red lost, ▮ delivered",
-    UNKNOWN = "frames are kept for 10 s, from when it was chosen",
+    UNKNOWN = "frames are kept for 10 s, from the moment the host was selected",
     box = el("aside.mn-space", { hidden: "", "aria-label": "Space-time diagram of the selected host" }),
     words = el("span"),
     fold = el("button.mn-fold-space", { "aria-label": "Show or hide the diagram" }, "▾"),
@@ -20,7 +20,7 @@ Mobilenet.liveSpace = (app) => {
     width = 0,
     height = 0,
     drawnAt = 0;
-  box.title = "Click to show another span of time";
+  box.title = "Click to change the time span";
   fold.addEventListener("click", (event) => {
     event.stopPropagation();
     const isFolded = box.classList.toggle("mn-folded-space");
@@ -88,7 +88,7 @@ Mobilenet.liveSpace = (app) => {
       height = high;
       c.fit(width, height);
     }
-    words.textContent = run.hostInFull(chosen) + ", the last " + SPAN_S + " s (click to show another span)";
+    words.textContent = run.hostInFull(chosen) + ", the last " + SPAN_S + " s (click to change the span)";
     const x = (s) => LEFT + ((s - from) / SPAN_S) * (width - LEFT - 8),
       y = (node) => 20 + LINE * lines.indexOf(node);
     g.clearRect(0, 0, width, height);

@@ -35,7 +35,7 @@ Mobilenet.messageCard = (app, m) => {
       ? before
       : note(!isCausal || msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),
     isCausal && msg.before_unknown[m] < 0
-      ? note("what it follows is worked out when this page is loaded again")
+      ? note("reload this page to see which messages it follows")
       : msg.before_unknown[m]
         ? note(counted(msg.before_unknown[m], "message") + " outside the sample")
         : null,
@@ -43,7 +43,7 @@ Mobilenet.messageCard = (app, m) => {
       (isCausal
         ? "Causal order: a host may deliver this message only after those it follows. "
         : "This run does not promise causal order, so what a host waits for is not known. ") +
-        "On the map a full ring marks hosts that have it, a broken red ring those that do not; the square is " +
+        "On the map a full ring marks hosts that have it, a dashed red ring those that do not; the square is " +
         "its sender.",
     ),
   );
@@ -106,7 +106,7 @@ Mobilenet.messageCard = (app, m) => {
     reached.set(t < msg.time[m] ? "not broadcast yet" : now.have.length + " of " + all + " hosts");
     bar.style.width = (all ? (100 * now.have.length) / all : 0) + "%";
     lackHead.textContent = now.lack.length
-      ? "Not yet: " + counted(now.lack.length, "host") + ", with what is known of each"
+      ? "Not yet: " + counted(now.lack.length, "host") + ", with what is known about each"
       : t < msg.time[m]
         ? "Not broadcast yet"
         : "Delivered to all";

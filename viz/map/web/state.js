@@ -92,7 +92,7 @@ Mobilenet.addStates = (run) => {
     if (f & DOWN) return "down";
     if (!(f & COVERED)) return "in no cell";
     if (f & HANDING) return "opening a session with " + run.stationLabel(s);
-    if (!(f & MEMBER)) return "no member; nearest station " + run.stationLabel(s);
+    if (!(f & MEMBER)) return "not a member; nearest station " + run.stationLabel(s);
     return "served by " + run.stationLabel(s);
   };
   // Whether the host owes message m by time t: a member since before it was broadcast, without a gap or a leave since.
