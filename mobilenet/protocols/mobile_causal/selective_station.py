@@ -108,7 +108,7 @@ class SelectiveStream(CellStream):
             self._sent_ns = {key: at for key, at in self._sent_ns.items() if key[1] != CELL or key[0] >= oldest}
             self._copies = {number: count for number, count in self._copies.items() if number >= oldest}
 
-    def _copy(self, key: Key) -> AppSh | AppOne | AppCo | None:
+    def _copy(self, key: Key) -> Any:
         number, host = key
         if host == CELL:
             lacking = self._lacking(number, 2)
@@ -149,12 +149,10 @@ class SelectiveStation(Station):
     def _new_stream(self, check: bool) -> CellStream:
         return SelectiveStream(self._port, self._send, self._p, self.ctx, check)
 
-    def on_receive(self, sender: int, message: Any) -> None:
-        if type(message) is not Have or message.station == self._port.me:  # of this cell
-            super().on_receive(sender, message)
-
     def _on_have(self, m: Have) -> None:
         """ack_h, with what is in the host's RBuffer                     A2:9-17"""
+        if m.station != self._port.me:  # a host of another cell
+            return
         self._on_ack_h(m)
         c = self.ctx.get(m.host)
         if c is not None and m.ses == c.ses and c.state is State.OWN and not c.expired:

@@ -46,6 +46,7 @@ from .messages import (
     App,
     AppHs,
     Delete,
+    Have,
     Init,
     Item,
     Join,
@@ -162,7 +163,7 @@ class Station:
         if not self._ack_timer.running:
             self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A3:50
 
-    def _on_ack_h(self, m: AckH) -> None:
+    def _on_ack_h(self, m: AckH | Have) -> None:
         """ack_h                                                         A2:9-17"""
         c = self.ctx.get(m.host)
         if c is None:  # harmless if the ack is stale: only its own session heeds the answer
