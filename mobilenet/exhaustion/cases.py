@@ -32,6 +32,12 @@ PARAMETERS = MobileCausalParameters(
     silent_after_s=LONG_S,
     cookie_lifetime_s=LONG_S,
 )
+SELECTIVE = PARAMETERS.model_copy(
+    update={
+        "repair": "selective", "report_s": SHORT_S, "most_reports": 2, "cell_copies": 1, "repair_rest_s": 0.0,
+        "doubt_s": 0.0, "uplink_s": SHORT_S,
+    }
+)  # fmt: skip
 ROLES = MobileCausal
 COUNTED = ("Join", "Init", "Leave")  # for each of the first two a station opens a request
 
@@ -39,10 +45,11 @@ COUNTED = ("Join", "Init", "Leave")  # for each of the first two a station opens
 def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
     """A case of the mobile causal broadcast."""
     repeats = others.pop("repeats", 2 * len(cells) + 1)  # the timer of each host fires twice, and there is a copy
+    parameters = others.pop("parameters", PARAMETERS)
     return Case(
         name,
         ROLES,
-        PARAMETERS,
+        parameters,
         cells,
         messages,
         counted=COUNTED,
@@ -56,15 +63,18 @@ def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **other
 def forget(value: Any) -> Container[str]:
     """What of the protocol's objects cannot matter any more between two inputs.
 
-    Resender: its heap holds a due time for each message that waits, which its dictionary of states has as well, and
+    SelectiveStream: when a copy was sent, because in these cases a copy may follow another one at once. Resender: how
+    often it has tried decides only when it tries again, and its heap holds a due time for each message that waits, which its dictionary of states has as well, and
     entries that are passed over; rounds and rests are over by the next input (local.py). AppSh: its M_d is
     informative, no host reads it. A station's context: an owner has no request of its own any more, and what a
     handover has left there is set before it is read again. Names that no longer exist are not missed: then there are
     only more states.
     """
     kind = type(value).__name__
-    if kind == "Resender":
-        return ("_heap", "_left", "_batch_began", "_rest_until", "_round_end")
+    if kind in ("Resender", "PromptResender", "QuickResender"):
+        return ("_heap", "_left", "_batch_began", "_rest_until", "_round_end", "_tries")
+    if kind == "SelectiveStream":
+        return ("_sent_ns",)
     if kind == "AppSh":
         return ("delivered",)
     if kind == "Context":
@@ -92,6 +102,12 @@ CASES = {
         mobile("leave_and_join", (0,), (1,), parents=TWO, leaves=1, joins=1),
         mobile("one_move", (0,), (1,), parents=TWO, moves=1),
         mobile("join", (0,), (1,), parents=TWO, joined=False),
+        mobile("repair_two_hosts", (0, 0), (1, 1), parents=TWO, joined=False, parameters=SELECTIVE),
+        mobile("repair_one_crash", (0,), (2,), parents=TWO, crashes=1, parameters=SELECTIVE),
+        mobile("repair_three_stations", (0,), (1,), parents=THREE, moves=2, parameters=SELECTIVE),
+        mobile("repair_leave_and_join", (0,), (1,), parents=TWO, leaves=1, joins=1, parameters=SELECTIVE),
+        mobile("repair_one_move", (0,), (1,), parents=TWO, moves=1, parameters=SELECTIVE),
+        mobile("repair_join", (0,), (1,), parents=TWO, joined=False, parameters=SELECTIVE),
     )
 }
 

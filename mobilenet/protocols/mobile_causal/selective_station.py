@@ -26,7 +26,7 @@ from typing import Any
 
 from mobilenet.clock import ns
 
-from .context import Context, State
+from .context import NOBODY, Context, State
 from .messages import AppCo, AppOne, AppSh, Have, Init
 from .resend import PromptResender, Resender
 from .station import Station
@@ -44,25 +44,26 @@ class SelectiveStream(CellStream):
         return PromptResender(self._port, self._p, self._copy, self._transmit)  # R3
 
     def note(self, c: Context, have: tuple[int, ...]) -> None:
-        """The host has these numbers, and all that is missing between them is sent again."""
+        """The host has these numbers; what is missing between them and after them is sent again."""
         c.have.update(number for number in have if number >= c.nxt)  # R2
         self._forget_direct(c, lambda number: number in c.have)
+        p, now = self._p, self._port.now
         last = have[-1] if have else c.nxt
-        now, p = self._port.now, self._p
-        for number in range(c.nxt, min(self.next_number, c.nxt + p.window)):
+        released = self._waiting[0][1] if self._waiting else self.next_number  # all below have been handed over
+        for number in range(c.nxt, min(released, c.nxt + p.window)):
             if number in c.have or number in c.skip:
                 continue
-            cell, own = (number, CELL), (number, c.host)
-            sent_ns = max(self._sent_ns.get(own, -1), self._sent_ns.get(cell, -1))
-            rest_ns = ns(p.repair_rest_s if number < last else p.doubt_s)
-            if number < c.base:
-                if now - sent_ns >= rest_ns:
-                    self._resender.soon(own)  # R3
-            elif sent_ns >= 0 and now - sent_ns >= rest_ns:
-                if self._copies.get(number, 0) >= p.cell_copies or len(self._lacking(number, 2)) < 2:
-                    self._send_to(c, number)
-                else:
-                    self._resender.soon(cell)  # R3
+            sent_ns = max(self._sent_ns.get((number, host), -NOBODY) for host in (c.host, CELL))
+            if now - sent_ns >= ns(p.repair_rest_s if number < last else p.doubt_s):
+                self._repair(c, number)  # R3
+
+    def _repair(self, c: Context, number: int) -> None:
+        if number < c.base:
+            self._resender.soon((number, c.host))
+        elif self._copies.get(number, 0) >= self._p.cell_copies or len(self._lacking(number, 2)) < 2:
+            self._send_to(c, number)
+        else:
+            self._resender.soon((number, CELL))
 
     def _send_to(self, c: Context, number: int) -> None:
         self._direct.setdefault(c.host, set()).add(number)
@@ -128,7 +129,7 @@ class SelectiveStream(CellStream):
     def on_sent(self, message: Any) -> None:
         if type(message) is AppSh:
             self._sent_ns[message.number, CELL] = self._port.now
-            self._copies[message.number] = self._copies.get(message.number, 0) + 1
+            self._copies[message.number] = min(self._copies.get(message.number, 0) + 1, self._p.cell_copies)
         elif type(message) in (AppOne, AppCo):
             self._sent_ns[message.number, message.host] = self._port.now
         if type(message) is AppOne:
