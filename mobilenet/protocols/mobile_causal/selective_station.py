@@ -6,7 +6,7 @@ Names       what a host has -> Context.have: numbers above nxt, of the context's
 Assumes     as station.py. What a host has received in a session it keeps until it has delivered it, so two of its
             reports may be put together, in any order
 Deviations  R1  A2:17,43  what is for one host is a unicast frame
-            R2  A3:52     a message is sent again while a host has not acknowledged it, though all may have it. Here
+            R2  A2:45     a message is sent again while a host has not acknowledged it, though all may have it. Here
                           only while a host that is connected and not silent is not known to have it
             R3  A2:9-14   ack_h makes a station send nothing. Here what a Have leaves out is sent again at once, unless
                           it is queued or was sent within `repair_rest_s`: one copy answers all that lack it. Numbers

@@ -477,7 +477,7 @@ EXPIRY: dict[str, Rule] = {
         "F15",
         "init with the same session is accepted after expiry",
         station(
-            "self._port.send(m.host, Reinit(m.host, m.ses))",
+            "self._send(m.host, Reinit(m.host, m.ses))",
             """
             c.expired, c.gap = False, True
             c.base = c.nxt = self._stream.next_number
@@ -492,7 +492,7 @@ EXPIRY: dict[str, Rule] = {
         "F15",
         "an ack_h without context is not answered",
         station(
-            "if c is None:\n    self._port.send(m.host, Reinit(m.host, m.ses))",
+            "if c is None:\n    self._send(m.host, Reinit(m.host, m.ses))",
             "if c is None:\n    pass",
             "_on_ack_h",
         ),
@@ -501,7 +501,7 @@ EXPIRY: dict[str, Rule] = {
     "expired_ack_ignored": rule(
         "F15",
         "an ack_h to an expired context is not answered",
-        station("if c.expired:\n    self._port.send(m.host, Reinit(m.host, m.ses))", "if c.expired:\n    pass"),
+        station("if c.expired:\n    self._send(m.host, Reinit(m.host, m.ses))", "if c.expired:\n    pass"),
         flavour="expiry",
     ),
     "gap_not_carried": rule(
