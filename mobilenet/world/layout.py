@@ -58,7 +58,7 @@ class FileLayout(Parameters):
     file: str = Field(
         min_length=1,
         description=(
-            "table of stations with the columns x_m, y_m or lon, lat and optionally name; or in OpenCelliD's format"
+            "table of stations: columns x_m, y_m or lon, lat and optionally name; or OpenCelliD's format"
         ),
     )
 
