@@ -16,7 +16,7 @@ import typer
 from mobilenet.cli.console import LONGEST_LINE, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode
 from mobilenet.cli.progress import counting
-from mobilenet.protocols.names import AMONG_PROCESSES, DEFAULT, ON_THE_RADIO, Backbone
+from mobilenet.protocols.names import AMONG_PROCESSES, DEFAULT, ON_THE_RADIO, SELECTIVE, Backbone
 from mobilenet.quoting import counted, cut, quoted
 
 
@@ -48,7 +48,7 @@ def swarm(
         typer.Option(
             "--protocol",
             metavar="NAME|FILE.py:CLASS",
-            help=f"Protocol to test: {', '.join((*ON_THE_RADIO, *AMONG_PROCESSES))}, or a plug-in.",
+            help=f"Protocol to test: {', '.join((*ON_THE_RADIO, SELECTIVE, *AMONG_PROCESSES))}, or a plug-in.",
         ),
     ] = DEFAULT,
     command: Annotated[
@@ -181,7 +181,7 @@ def _require_a_protocol(protocol: str, allow_code: bool) -> None:
     from mobilenet.simulation.plugin_code import require_allowed
     from mobilenet.swarm.plug_ins import is_plug_in, kind_of_plug_in, scene_of
 
-    known = (*ON_THE_RADIO, *AMONG_PROCESSES)
+    known = (*ON_THE_RADIO, SELECTIVE, *AMONG_PROCESSES)
     if is_plug_in(protocol):
         require_allowed(scene_of(1, protocol), allow_code)
         kind_of_plug_in(protocol)  # whether it is a protocol at all

@@ -64,10 +64,11 @@ def forget(value: Any) -> Container[str]:
     """What of the protocol's objects cannot matter any more between two inputs.
 
     SelectiveStream: when a copy was sent, because in these cases a copy may follow another one at once. Resender: how
-    often it has tried decides only when it tries again, and its heap holds a due time for each message that waits, which its dictionary of states has as well, and
-    entries that are passed over; rounds and rests are over by the next input (local.py). AppSh: its M_d is
-    informative, no host reads it. A station's context: an owner has no request of its own any more, and what a
-    handover has left there is set before it is read again. Names that no longer exist are not missed: then there are
+    often it has tried decides only when it tries again; its heap holds a due time for each message that waits, which
+    its dictionary of states has as well, and entries that are passed over; rounds and rests are over by the next input
+    (local.py). AppSh: its M_d is informative, no host reads it. A station's context: an owner has no request of its own
+    any more, and what a handover has left there is set before it is read again. Names that no longer exist are not
+    missed: then there are
     only more states.
     """
     kind = type(value).__name__

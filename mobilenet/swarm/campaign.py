@@ -25,7 +25,7 @@ from typing import Any, Literal
 from mobilenet.api import judge, manifest_of, simulate, write_scenario
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.mobile_causal import Host, Station
-from mobilenet.protocols.names import AMONG_PROCESSES, DEFAULT
+from mobilenet.protocols.names import AMONG_PROCESSES, DEFAULT, SELECTIVE
 from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.quoting import cut
 from mobilenet.rundir.manifest import manifest
@@ -74,6 +74,8 @@ def network_of(seed: int, protocol: str = DEFAULT, radio: scenes.Radio = "dcf") 
     kind = plug_ins.kind_of_plug_in(protocol) if plug_ins.is_plug_in(protocol) else None
     if protocol in AMONG_PROCESSES or kind == "processes":
         return "processes"
+    if protocol == SELECTIVE:
+        protocol = DEFAULT
     has_connections = "connections" in DECLARATIONS[protocol].needs if kind is None else kind.endswith("connections")
     return "radio" if seed % 2 or has_connections or radio != "dcf" else "adversary"
 
@@ -159,7 +161,8 @@ def record(
         return record_adversary(hostile, directory, whole=whole, own=own)
     if network == "radio":
         return record_radio(seed, directory, whole, backbone, radio, protocol)
-    return record_adversary(schedule.draw(seed, backbone=backbone), directory, whole=whole)
+    hostile = schedule.draw(seed, backbone=backbone, repairs=protocol == SELECTIVE)
+    return record_adversary(hostile, directory, whole=whole)
 
 
 def record_radio(
@@ -196,8 +199,8 @@ def _write_rest(directory: Path, recording: Recording, facts: dict[str, Any], wh
 def record_adversary(
     drawn: schedule.Schedule,
     directory: Path,
-    host_class: type[Host] = Host,
-    station_class: type[Station] = Station,
+    host_class: type[Host] | None = None,
+    station_class: type[Station] | None = None,
     check: bool = True,
     whole: bool = False,
     layer: Layer | None = None,
@@ -211,13 +214,14 @@ def record_adversary(
         if own is not None:
             own.end()
     described = description(drawn, own)
+    named = SELECTIVE if drawn.parameters.repair == "selective" else DEFAULT
     facts = manifest(
         outcome.recording,
         described,
         outcome.simulated_ns,
         outcome.quiescent,
         time.perf_counter() - started,
-        again(drawn.seed, backbone=drawn.backbone, protocol=DEFAULT if own is None else own.reference),
+        again(drawn.seed, backbone=drawn.backbone, protocol=named if own is None else own.reference),
         host_names={},
         station_names={},
         skipped_tracks=0,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.phy import MODES
-from mobilenet.protocols.names import DEFAULT
+from mobilenet.protocols.names import DEFAULT, SELECTIVE
 from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 from mobilenet.scenario import Scenario
 
@@ -30,6 +30,7 @@ def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radi
     """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each
     backbone, and of the radio how far it reaches and the random loss with each kind."""
     stream, floods = Stream(seed, "swarm/scene"), protocol == TcpFlooding.name
+    repair = selective(seed) if protocol == SELECTIVE else {}
     expires = stream.chance(0.25)
     range_m = stream.uniform(40, 120)
     points = _stations(stream, range_m)
@@ -56,7 +57,7 @@ def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radi
             },
             "faults": _faults(stream, expires),
             "churn": _churn(stream),
-            "protocol": _flooding(seed) if floods else _protocol(stream, expires),
+            "protocol": _flooding(seed) if floods else _protocol(stream, expires) | repair,
             "workload": {
                 "arrivals": stream.one_of("exponential", "periodic"),
                 "interval_s": stream.uniform(0.2, 1.5),
@@ -192,6 +193,20 @@ def _protocol(stream: Stream, expires: bool) -> Values:
         "cookie_lifetime_s": stream.uniform(0.5, 10),
         "expiry_s": stream.uniform(3, 5) if expires else None,
         "stub_lifetime_s": stream.uniform(0.5, 3) if expires and stream.chance(0.4) else None,
+    }
+
+
+def selective(seed: int) -> Values:
+    """The parameters of `repair: selective`, from a stream of their own."""
+    stream = Stream(seed, "swarm/selective")
+    return {
+        "repair": "selective",
+        "report_s": stream.uniform(0.01, 0.3),
+        "most_reports": 1 + stream.below(6),
+        "cell_copies": 1 + stream.below(4),
+        "repair_rest_s": stream.uniform(0, 0.1),
+        "doubt_s": stream.uniform(0, 0.2),
+        "uplink_s": stream.uniform(0.03, 0.5),
     }
 
 

@@ -20,11 +20,13 @@ from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.declaration import Declaration, declared
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
+from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.not_at_rest import listed
 from mobilenet.swarm.adversary import CALM, Adversary, Air
 from mobilenet.swarm.plug_ins import Parties
+from mobilenet.swarm.scenes import selective
 from mobilenet.swarm.wire import Wires
 
 PATIENCE_NS = 60 * SECOND  # after the faults everything settles within this
@@ -110,8 +112,8 @@ class Played:
     not_at_rest: tuple[str, ...]  # for people
 
 
-def draw(seed: int, flavour: str | None = None, backbone: str = "tree") -> Schedule:
-    """The schedule of a seed."""
+def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs: bool = False) -> Schedule:
+    """The schedule of a seed. `repairs`: all else is the same with `repair: selective`."""
     stream = Stream(seed, "swarm/schedule")
     name = list(FLAVOURS)[stream.below(len(FLAVOURS))]
     name = flavour or name
@@ -143,7 +145,7 @@ def draw(seed: int, flavour: str | None = None, backbone: str = "tree") -> Sched
         flavour=name,
         parents=tuple(stream.below(child) for child in range(1, stations)),
         slowest_ns=tuple(slow),
-        parameters=_parameters(stream, f),
+        parameters=_parameters(stream, f).model_copy(update=selective(seed) if repairs else {}),
         air=air,
         first_cells=tuple(stream.below(stations) for _ in range(hosts)),
         actions=tuple(actions),
@@ -211,11 +213,12 @@ def _choose(stream: Stream, verbs: tuple[str, ...], weights: tuple[float, ...]) 
 
 
 def run(
-    schedule: Schedule, host_class: type[Host] = Host, station_class: type[Station] = Station, check: bool = True,
+    schedule: Schedule, host_class: type[Host] | None = None, station_class: type[Station] | None = None,
+    check: bool = True,
     layer: Layer | None = None, own: Parties | None = None,
 ) -> Played:  # fmt: skip
     """Faults, then a fair completion: of the mobile causal broadcast, or of a plug-in's parties. `layer`: another one
-    above VCube than the right one.
+    above VCube than the right one. Classes: instead of the shipped ones.
     """
     recording = Recording()
     network = Adversary(
@@ -235,10 +238,14 @@ def run(
     return Played(schedule, recording, network, network.kernel.now, quiescent, not_at_rest)
 
 
-def _mobile_causal(host_class: type[Host], station_class: type[Station], check: bool) -> type[Declaration]:
+def _mobile_causal(
+    host_class: type[Host] | None, station_class: type[Station] | None, check: bool
+) -> type[Declaration]:
+    """None: the shipped class for the parameters."""
+    new_host, new_station = host_class or MobileCausal.host, station_class or MobileCausal.station
     return declared(
-        lambda port, stable, parameters, stations: host_class(port, stable, parameters, stations, check),
-        lambda port, wired, parameters, stations: station_class(port, wired, parameters, stations, check),
+        lambda port, stable, parameters, stations: new_host(port, stable, parameters, stations, check),
+        lambda port, wired, parameters, stations: new_station(port, wired, parameters, stations, check),
         Stable,
     )
 

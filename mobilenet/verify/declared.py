@@ -21,6 +21,7 @@ from typing import Any
 from mobilenet.expected.by_kind import declared_manifest, derive, expectations_of, lossy_cuts
 from mobilenet.expected.expectations import Expected, LossyCut, ProcessPlan
 from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.names import SELECTIVE
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
 from mobilenet.scenario.protocol_catalogue import DEFAULT
@@ -153,6 +154,8 @@ def _is_of_swarm(command: str, scenario: Any) -> bool:
     words = [word for word in shlex.split(command)[2:] if word != "--allow-code"]
     told = dict(zip(words[::2], words[1::2], strict=True))
     protocol, name = told.get("--protocol", DEFAULT), scenario.protocol.name
+    if getattr(scenario.protocol, "repair", "none") != "none":
+        name = SELECTIVE
     fits = name == ("program" if "--command" in told else "own" if ":" in protocol else protocol)
     fits = fits and (told["--count"], told["--seed"]) == ("1", str(scenario.seed))
     backbone = told.get("--backbone", "tree")
