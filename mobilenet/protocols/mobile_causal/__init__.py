@@ -2,7 +2,11 @@
 
 from .host import Host
 from .parameters import MobileCausalParameters
+from .selective_host import SelectiveHost
+from .selective_station import SelectiveStation
 from .stable import Stable, Status
 from .station import Station
 
-__all__ = ["Host", "MobileCausalParameters", "Stable", "Station", "Status"]
+__all__ = [
+    "Host", "MobileCausalParameters", "SelectiveHost", "SelectiveStation", "Stable", "Station", "Status",
+]  # fmt: skip

@@ -31,6 +31,7 @@ from .messages import AppCo, AppHs, AppOne, AppSh, Have, InitAck
 from .resend import PromptResender, Resender
 
 NOTHING = -1  # below every number
+MOST_DOUBLED = 20  # times: then a wait is longer than every run
 CARRIERS = (AppSh, AppOne, AppCo)
 
 
@@ -50,7 +51,7 @@ class QuickResender(PromptResender[int]):
     def interval_ns(self) -> int:
         usual_ns = super().interval_ns()
         jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
-        quick_ns = ns(self._p.uplink_s * jitter) << min(self._tries, 20)
+        quick_ns = ns(self._p.uplink_s * jitter) << min(self._tries, MOST_DOUBLED)
         self._tries += 1
         return min(usual_ns, quick_ns)
 
@@ -147,7 +148,9 @@ class SelectiveHost(Host):
 
     def _wait_to_report(self) -> None:
         if self._reports < self._p.most_reports:  # R3
-            self._report_timer.start(ns(self._p.report_s * self._port.uniform(0.2, 1)) << self._reports)
+            self._report_timer.start(
+                ns(self._p.report_s * self._port.uniform(0.2, 1)) << min(self._reports, MOST_DOUBLED)
+            )
             self._reports += 1
 
     @timer_name("gap report")

@@ -1,0 +1,146 @@
+"""The rules of `repair: selective`, each broken by an edit.
+
+Model     REPAIRS: name -> (label, what is wrong, flavour of the schedules or None for all, edits)
+Source    docs/protocols/repair.md; who plays them: test_repairs.py
+"""
+
+from __future__ import annotations
+
+from tests.protocols.edits import Edit
+
+from .broken_rules import Rule, rule
+
+
+def host(old: str, new: str, within: str | None = None) -> Edit:
+    return Edit("selective_host", old, new, within)
+
+
+def station(old: str, new: str, within: str | None = None) -> Edit:
+    return Edit("selective_station", old, new, within)
+
+
+HAVE = "have = Have(station, self._port.me, self.stable.ses, nxt, tuple(received))"
+
+REPAIRS: dict[str, Rule] = {
+    "bitmap_off_by_one": rule(
+        "R2",
+        "a host reports each number as the next one",
+        host(HAVE, "have = Have(station, self._port.me, self.stable.ses, nxt, tuple(n + 1 for n in received))"),
+    ),
+    "nxt_off_by_one": rule(
+        "R2",
+        "a host reports the number that it lacks as delivered",
+        host(HAVE, "have = Have(station, self._port.me, self.stable.ses, nxt + 1, tuple(received))"),
+    ),
+    "last_for_all": rule(
+        "R2",
+        "the last number of a report acknowledges all before it",
+        station("self._on_ack_h(m)", "self._on_ack_h(m._replace(nxt=max((m.nxt, *m.have))))"),
+    ),
+    "recovery_for_stream": rule(
+        "R2",
+        "recovery messages that a host holds count as numbers after them",
+        host(
+            "received = sorted(n for n in (*rbuf.recovery, *rbuf.stream) if nxt < n < nxt + self._p.window)",
+            """
+            received = sorted(n for n in (*rbuf.recovery, *rbuf.stream) if nxt < n < nxt + self._p.window)
+            received = [n + 1 for n in received] if rbuf.recovery else received
+            """,
+        ),
+    ),
+    "have_of_another_session": rule(
+        "R7",
+        "what a host has belongs to no session",
+        station(
+            "if c is not None and m.ses == c.ses and c.state is State.OWN and not c.expired:",
+            "if c is not None and c.state is State.OWN and not c.expired:",
+        ),
+    ),
+    "have_kept": rule(
+        "R7", "what a host has is kept over its next session", station("c.have = set()", "pass", "_new_session")
+    ),
+    "has_all_that_it_reports_late": rule(
+        "R2",
+        "numbers beyond the last one that a host lists count as received",
+        station(
+            "c.have.update(number for number in have if number >= c.nxt)",
+            "c.have.update(range((have[-1] if have else c.nxt) + 1, self.next_number))",
+        ),
+    ),
+    "lacks_what_it_has": rule(
+        "R2",
+        "copies are for the hosts that have the message",
+        station("if number in c.have:\n    return None", "if number not in c.have:\n    return None", "_copy"),
+        station("return self._app_sh(number, self.sbuf[number]) if len(lacking) > 1 else None", "return None"),
+    ),
+    "alone_is_enough": rule(
+        "R8",
+        "a message that one host alone lacks is sent to no host",
+        station("if len(lacking) == 1:\n    self._send_to(lacking[0], number)", "pass"),
+        station("self._send_to(c, number)", "pass", "_repair"),
+    ),
+    "one_for_another_number": rule(
+        "R8",
+        "a message for one host has the number after its own",
+        station(
+            "return AppOne(host, number, item.id, item.body)", "return AppOne(host, number + 1, item.id, item.body)"
+        ),
+    ),
+    "one_skips_the_order": rule(
+        "R8",
+        "a message for one host is delivered at once",
+        host(
+            "self._on_app_sh(AppSh(m.number, m.id, m.body, ()))",
+            """
+            if self._connected and m.number >= self.stable.nxt:
+                self.stable.nxt = m.number
+                self._on_app_sh(AppSh(m.number, m.id, m.body, ()))
+            """,
+        ),
+    ),
+    "one_in_any_state": rule(
+        "R8",
+        "a message for one host is delivered in any state and from any cell",
+        host(
+            "super().on_receive(sender, message)",
+            """
+            if type(message) is AppOne and message.host == self._port.me and not self._connected:
+                self._port.deliver(message.id, message.body)
+            super().on_receive(sender, message)
+            """,
+        ),
+    ),
+    "hears_itself_too_early": rule(
+        "R4",
+        "an own message in the stream acknowledges the next one as well",
+        host("self._acknowledged(message.id.seq + 1)", "self._acknowledged(message.id.seq + 2)"),
+    ),
+    "hears_another_one": rule(
+        "R4",
+        "any host's message in the stream acknowledges an own one",
+        host("if type(message) in CARRIERS and message.id.host == self._port.me:", "if type(message) in CARRIERS:"),
+    ),
+    "hears_its_own_frame": rule(
+        "R4",
+        "an own message counts as accepted once the radio has sent it",
+        host("self._resender.done(message.seq, message)", "self._acknowledged(message.seq + 1)"),
+    ),
+    "never_again": rule(
+        "R6",
+        "an own message is sent once",
+        host("return min(usual_ns, quick_ns)", "return 10**15"),
+    ),
+    "no_answer_to_copies": rule(
+        "R4",
+        "a station answers no copy of a message that it has accepted",
+        station("self._ack_timer.start(ns(self._p.report_s * self._port.uniform(0.2, 1)))", "pass", "_start_ack_timer"),
+        host("if type(message) in CARRIERS and message.id.host == self._port.me:", "if False:"),
+    ),
+    "no_repair": rule(
+        "R3",
+        "what a host lacks is neither repaired nor sent again",
+        station("self._repair(c, number)", "pass"),
+        station("return self._app_sh(number, self.sbuf[number]) if len(lacking) > 1 else None", "return None"),
+        station("if len(lacking) == 1:\n    self._send_to(lacking[0], number)", "pass"),
+    ),
+}
