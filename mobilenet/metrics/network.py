@@ -45,6 +45,7 @@ class Network:
         self.copies_and_acks: float | None = None
         if payload_bytes and "radio_acknowledgements" in self.total:  # not in records of older versions
             self.copies_and_acks = self.of("radio_payload_bytes") / payload_bytes + self.of("radio_acknowledgements")
+        self.airtime_s = self.total.get("radio_airtime_s")  # None in records of older versions
         self.traits = ("bit errors",) if "pairs_bit_errors" in self.total else ()
 
     def of(self, quantity: str) -> float:
@@ -76,6 +77,14 @@ NETWORK: tuple[Metric[Network], ...] = (
         lambda n: ratio(n.frames - n.of("radio_mac_retries"), n.deliveries),
         "frames",
         symbol="frames / delivery",
+        better="lower",
+    ),
+    Metric(
+        "airtime_per_delivery_s",
+        "time on the air per delivery, with the MAC's retransmissions and acknowledgements",
+        lambda n: ratio(n.airtime_s, n.deliveries),
+        "s",
+        symbol="airtime / delivery",
         better="lower",
     ),
     Metric(

@@ -45,6 +45,7 @@ class Medium:
         self.outcomes = outcomes
         self.frames = 0
         self.bytes = 0
+        self.airtime_ns = 0  # of all frames and of the MAC's acknowledgements
         # (from a station, message class) -> frames, bytes, payload bytes
         self.by_kind: dict[tuple[bool, type], list[int]] = {}
         self.acks = 0
@@ -159,6 +160,7 @@ class Medium:
 
     def _count(self, frame: Frame) -> None:
         self.frames += 1
+        self.airtime_ns += frame.duration_ns
         self.bytes += frame.psdu_bytes
         if frame.kind == DATA:
             kind = (frame.sender.is_station, frame.message.__class__)
