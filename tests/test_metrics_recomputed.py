@@ -270,7 +270,7 @@ class Slow:
             "frames": frames, "frames_per_s": frames / float(window_s),
             "messages_sent_per_delivery": ratio(frames - self.total("radio_mac_retries"), deliveries),
             "copies_and_acks_per_delivery": ratio(copies, deliveries),
-            "airtime_per_delivery_s": ratio(self.total("radio_airtime_s"), deliveries),
+            "airtime_per_delivery_s": ratio(self.total("radio_airtime_ns") / SECOND, deliveries),
             "receivers_in_range_per_frame": ratio(self.pairs(frames_table), frames),
             "potential_receivers_per_frame": ratio(self.pairs(frames_table), frames),
             "collision_ratio": ratio(self.pairs(frames_table, *to_others), self.pairs(frames_table)),

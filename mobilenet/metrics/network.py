@@ -45,7 +45,8 @@ class Network:
         self.copies_and_acks: float | None = None
         if payload_bytes and "radio_acknowledgements" in self.total:  # not in records of older versions
             self.copies_and_acks = self.of("radio_payload_bytes") / payload_bytes + self.of("radio_acknowledgements")
-        self.airtime_s = self.total.get("radio_airtime_s")  # None in records of older versions
+        airtime_ns = self.total.get("radio_airtime_ns")  # None in records of older versions
+        self.airtime_s = None if airtime_ns is None else airtime_ns / SECOND
         self.traits = ("bit errors",) if "pairs_bit_errors" in self.total else ()
 
     def of(self, quantity: str) -> float:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from math import nan
 from typing import Any
 
-from mobilenet.clock import SECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.radio.frame import DATA, RECEIVED, SINR_OUTCOMES, Frame
 from mobilenet.network.radio.medium import Medium
@@ -119,7 +118,7 @@ class Counters:
         if medium.retries:  # only frames with an ACK have them
             add(now, "network", "radio_mac_retries", medium.retries)
         add(now, "network", "radio_bytes", medium.bytes)
-        add(now, "network", "radio_airtime_s", medium.airtime_ns / SECOND)
+        add(now, "network", "radio_airtime_ns", medium.airtime_ns)
         acknowledging = [tally for (_, kind), tally in medium.by_kind.items() if getattr(kind, "acknowledges", False)]
         add(now, "network", "radio_acknowledgements", sum(tally[0] for tally in acknowledging))
         add(now, "network", "radio_payload_bytes", sum(tally[2] for tally in medium.by_kind.values()))

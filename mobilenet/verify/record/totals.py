@@ -120,6 +120,22 @@ def _steps_problem(series: dict[str, list[tuple[int, float]]], expected: Expecte
                 f"{span} {size:.15g} radio_bytes in {frames:g} frames, each of at least {expected.least_frame_bytes}"
                 " bytes"
             )
+    return _airtime_problem(series, expected)
+
+
+def _airtime_problem(series: dict[str, list[tuple[int, float]]], expected: Expected) -> str | None:
+    """The bytes in the air take at least the time that the highest rate gives them."""
+    told, air = series.get("radio_airtime_ns"), expected.air
+    if told is None or air is None:
+        return None
+    bit_ns = min(rate.step_ns * rate.numerator / rate.denominator for rate in (air.broadcast, air.unicast))
+    for (time, airtime_ns), (_, size) in zip(told, series["radio_bytes"], strict=True):
+        least = 8 * size * bit_ns
+        if airtime_ns < least:
+            return (
+                f"samples: at {time / SECOND:g} s {airtime_ns:.15g} radio_airtime_ns, but {size:.15g} radio_bytes take"
+                f" at least {least:.15g} ns"
+            )
     return None
 
 
