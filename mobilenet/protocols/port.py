@@ -344,7 +344,7 @@ class WiredChannels(Channels, Protocol):
 
 
 class UnicastPort(Protocol):
-    """What a port has besides for datagrams of programs, which do not belong to a protocol."""
+    """A further call of ports on the radio. Datagrams of programs use it, and the mobile broadcast if it repairs."""
 
     def unicast(self, to: int, message: Any) -> None:
         """Send one radio frame for one node, which the MAC acknowledges, and repeats where no acknowledgement comes."""
