@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from tests.why.second import Event, Piece, Row, Run, Stretch, clipped, joined, leg_between
 
-SAYS_TIMER = {"TCP retransmission": "retransmission"}
+KINDS = {"TCP retransmission": "retransmission"}  # of waits that this timer ends; other timers: `timer`
 
 
-class Cut(NamedTuple):
+class Key(NamedTuple):
     """An interruption: the last delivery before a handoff, the handoff, and the first delivery after it."""
 
     host: str
@@ -26,6 +26,12 @@ class Cut(NamedTuple):
     begin_ns: int
     end_ns: int
     first_ns: int
+
+
+class Cut(NamedTuple):
+    """The same, with two of its events."""
+
+    key: Key
     end: Event  # of the handoff
     first: Event
 
@@ -54,7 +60,7 @@ def cuts(run: Run) -> list[Cut]:
         if any(e.event in ("crash", "leave") and last.number < e.number < first.number for e in own):
             continue
         times = last.time_ns, start.time_ns, end.time_ns, first.time_ns
-        result.append(Cut(start.node, start.session or 0, *times, end, first))
+        result.append(Cut(Key(start.node, int(start.session or 0), *times), end, first))
     return result
 
 
@@ -64,20 +70,20 @@ class Setup:
     def __init__(self, run: Run, cut: Cut) -> None:
         self.run, self.cut = run, cut
         self.pieces: list[Piece] = []
-        self.at = cut.end_ns  # what is later has been explained
-        self.node = cut.host
+        self.at = cut.key.end_ns  # what is later has been explained
+        self.node = cut.key.host
         self.number = run.handlers[cut.end.number]
         self.frame: Row | None = None  # that the handler sent
-        self.receiver, self.leg = cut.host, "host"  # of the hop after this place
+        self.receiver, self.leg = cut.key.host, "host"  # of the hop after this place
         self.answers: dict[str, str] = {}  # node -> kind of the answer that reached it later in the chain
 
     def put(self, pieces: list[Piece], since: int) -> None:
         """Take these pieces for the time from `since`."""
-        self.pieces[:0] = clipped(pieces, max(since, self.cut.begin_ns), self.at)
-        self.at = min(self.at, max(since, self.cut.begin_ns))
+        self.pieces[:0] = clipped(pieces, max(since, self.cut.key.begin_ns), self.at)
+        self.at = min(self.at, max(since, self.cut.key.begin_ns))
 
     def walk(self) -> list[Piece]:
-        while self.at > self.cut.begin_ns:
+        while self.at > self.cut.key.begin_ns:
             if self.number < 0:
                 self.world()
                 break
@@ -108,7 +114,7 @@ class Setup:
     def timer(self, handler: Row) -> None:
         earlier = self.earlier()
         if earlier is None:
-            kind = SAYS_TIMER.get(handler.kind, "timer")
+            kind = KINDS.get(handler.kind, "timer")
             self.put([Piece(handler.start_ns, self.at, kind, self.leg, self.node)], handler.start_ns)
             self.frame, self.number = None, handler.cause
             return
@@ -116,7 +122,7 @@ class Setup:
         ends = self.run.ends[earlier.number]
         parts = clipped(self.run.frame(earlier, ends, hearer, self.leg), earlier.time_ns, self.at)
         left = max([earlier.time_ns, *(piece.end for piece in parts)])
-        kind = SAYS_TIMER.get(handler.kind, "timer")
+        kind = KINDS.get(handler.kind, "timer")
         if kind == "timer" and (self.is_lost(earlier, hearer) or self.is_answer_lost(earlier, hearer)):
             kind = "retry"
         self.put([Piece(left, self.at, kind, self.leg, self.node)], left)
@@ -129,7 +135,7 @@ class Setup:
             return None
         kind, to, number = self.frame.kind, self.frame.to, self.frame.number
         same = [row for row in self.run.frames_of[self.node] if row.kind == kind and row.to == to]
-        return next((r for r in reversed(same) if r.number < number and r.time_ns >= self.cut.begin_ns), None)
+        return next((r for r in reversed(same) if r.number < number and r.time_ns >= self.cut.key.begin_ns), None)
 
     def is_lost(self, frame: Row, hearer: str) -> bool:
         return not any(row.step == "sent" and hearer in row.heard.split() for row in self.run.ends[frame.number])
@@ -144,36 +150,36 @@ class Setup:
         return self.is_lost(answers[-1], self.node)
 
     def world(self) -> None:
-        begin, end, node = self.cut.begin_ns, self.at, self.node
+        begin, end, node = self.cut.key.begin_ns, self.at, self.node
         is_idle = any(e.event == "broadcast" and e.time_ns == end for e in self.run.of_node[node])
         piece = Piece(begin, end, "idle" if is_idle else "not_explained", self.leg, node)
         self.put([piece] if is_idle else self.out_of_coverage(piece), begin)
 
     def out_of_coverage(self, piece: Piece) -> list[Piece]:
-        found = self.run.in_states([piece], self.cut.host)
+        found = self.run.in_states([piece], self.cut.key.host)
         return [each if each.kind == "out_of_coverage" else each._replace(kind=piece.kind) for each in found]
 
 
 def before(run: Run, cut: Cut) -> list[Piece]:
     """The first phase: until `handoff_start`."""
-    begin, end = cut.last_ns, cut.begin_ns
-    pieces = run.in_states([Piece(begin, end, "old_session", "host", cut.host)], cut.host) if begin < end else []
+    begin, end = cut.key.last_ns, cut.key.begin_ns
+    pieces = run.in_states([Piece(begin, end, "old_session", "host", cut.key.host)], cut.key.host) if begin < end else []
     tick = round(run.scenario["hosts"]["attachment"]["tick_ms"] * 1e6)
     if end % tick or not pieces or pieces[-1].kind != "old_session":
         return pieces
     moved = max(begin, end - tick)
-    return clipped(pieces, begin, moved) + [Piece(moved, end, "detection", "host", cut.host)]
+    return [*clipped(pieces, begin, moved), Piece(moved, end, "detection", "host", cut.key.host)]
 
 
 def after(run: Run, cut: Cut) -> list[Piece]:
     """The third phase: until the first delivery."""
     message, node = cut.first.message or "", cut.first.node
     since = run.broadcasts[message].time_ns
-    story = [Piece(cut.end_ns, since, "idle", "host", node), *run.story(message, node)]
-    return clipped(story, cut.end_ns, cut.first_ns)
+    story = [Piece(cut.key.end_ns, since, "idle", "host", node), *run.story(message, node)]
+    return clipped(story, cut.key.end_ns, cut.key.first_ns)
 
 
-def interruptions(directory: Path) -> dict[tuple[str, int, int, int, int, int], list[Stretch]]:
-    """Return the stretches of each interruption, by host, session, last_ns, begin_ns, end_ns and first_ns."""
+def interruptions(directory: Path) -> dict[Key, list[Stretch]]:
+    """Return the stretches of each interruption, in the order of the handoffs."""
     run = Run(directory)
-    return {cut[:6]: joined(before(run, cut) + Setup(run, cut).walk() + after(run, cut)) for cut in cuts(run)}
+    return {cut.key: joined(before(run, cut) + Setup(run, cut).walk() + after(run, cut)) for cut in cuts(run)}
