@@ -162,13 +162,13 @@ class Setup:
 
 def before(run: Run, cut: Cut) -> list[Piece]:
     """The first phase: until `handoff_start`."""
-    begin, end = cut.key.last_ns, cut.key.begin_ns
-    pieces = run.in_states([Piece(begin, end, "old_session", "host", cut.key.host)], cut.key.host) if begin < end else []
+    host, begin, end = cut.key.host, cut.key.last_ns, cut.key.begin_ns
+    pieces = run.in_states([Piece(begin, end, "old_session", "host", host)], host) if begin < end else []
     tick = round(run.scenario["hosts"]["attachment"]["tick_ms"] * 1e6)
     if end % tick or not pieces or pieces[-1].kind != "old_session":
         return pieces
     moved = max(begin, end - tick)
-    return [*clipped(pieces, begin, moved), Piece(moved, end, "detection", "host", cut.key.host)]
+    return [*clipped(pieces, begin, moved), Piece(moved, end, "detection", "host", host)]
 
 
 def after(run: Run, cut: Cut) -> list[Piece]:
