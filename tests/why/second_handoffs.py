@@ -141,18 +141,16 @@ class Setup:
         return not any(row.step == "sent" and hearer in row.heard.split() for row in self.run.ends[frame.number])
 
     def is_answer_lost(self, earlier: Row, hearer: str) -> bool:
-        """Whether the receiver's last answer in that time was lost, and of the kind that ended the repetitions."""
+        """Whether the receiver's last frame in that time of the kind that ended the repetitions was lost."""
         end = self.frame.number if self.frame else earlier.number
         frames = [row for row in self.run.frames_of[hearer] if row.to == self.node]
-        answers = [row for row in frames if earlier.number < row.number < end]
-        if not answers or answers[-1].kind != self.answers.get(self.node):
-            return False
-        return self.is_lost(answers[-1], self.node)
+        answers = [r for r in frames if earlier.number < r.number < end and r.kind == self.answers.get(self.node)]
+        return bool(answers) and self.is_lost(answers[-1], self.node)
 
     def world(self) -> None:
         begin, end, node = self.cut.key.begin_ns, self.at, self.node
         is_idle = any(e.event == "broadcast" and e.time_ns == end for e in self.run.of_node[node])
-        piece = Piece(begin, end, "idle" if is_idle else "not_explained", self.leg, node)
+        piece = Piece(begin, end, "idle" if is_idle else "not_explained", "host", node)
         self.put([piece] if is_idle else self.out_of_coverage(piece), begin)
 
     def out_of_coverage(self, piece: Piece) -> list[Piece]:
@@ -165,9 +163,9 @@ def before(run: Run, cut: Cut) -> list[Piece]:
     host, begin, end = cut.key.host, cut.key.last_ns, cut.key.begin_ns
     pieces = run.in_states([Piece(begin, end, "old_session", "host", host)], host) if begin < end else []
     tick = round(run.scenario["hosts"]["attachment"]["tick_ms"] * 1e6)
-    if end % tick or not pieces or pieces[-1].kind != "old_session":
-        return pieces
     moved = max(begin, end - tick)
+    if end % tick or any(piece.kind != "old_session" for piece in clipped(pieces, moved, end)):
+        return pieces
     return [*clipped(pieces, begin, moved), Piece(moved, end, "detection", "host", host)]
 
 
