@@ -57,9 +57,7 @@ class FileLayout(Parameters):
     shape: Literal["csv"] = "csv"
     file: str = Field(
         min_length=1,
-        description=(
-            "table of stations: columns x_m, y_m or lon, lat and optionally name; or OpenCelliD's format"
-        ),
+        description=("table of stations: columns x_m, y_m or lon, lat and optionally name; or OpenCelliD's format"),
     )
 
 

@@ -112,7 +112,7 @@ class Setup:
         self.sent_by(frame)
 
     def timer(self, handler: Row) -> None:
-        earlier = self.earlier()
+        earlier = self.earlier(handler.start_ns)
         if earlier is None:
             kind = KINDS.get(handler.kind, "timer")
             self.put([Piece(handler.start_ns, self.at, kind, self.leg, self.node)], handler.start_ns)
@@ -129,13 +129,14 @@ class Setup:
         self.put(parts, earlier.time_ns)
         self.sent_by(earlier)
 
-    def earlier(self) -> Row | None:
-        """The last frame of the same kind to the same receiver before this one, since the handoff began."""
+    def earlier(self, since: int) -> Row | None:
+        """The last frame of the same kind to the same receiver before this one, since then and the handoff's begin."""
         if self.frame is None:
             return None
         kind, to, number = self.frame.kind, self.frame.to, self.frame.number
         same = [row for row in self.run.frames_of[self.node] if row.kind == kind and row.to == to]
-        return next((r for r in reversed(same) if r.number < number and r.time_ns >= self.cut.key.begin_ns), None)
+        since = max(since, self.cut.key.begin_ns)
+        return next((r for r in reversed(same) if r.number < number and r.time_ns >= since), None)
 
     def is_lost(self, frame: Row, hearer: str) -> bool:
         return not any(row.step == "sent" and hearer in row.heard.split() for row in self.run.ends[frame.number])
