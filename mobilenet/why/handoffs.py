@@ -9,6 +9,7 @@ Source    ours: docs/models/causes.md, "Handoffs"
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
@@ -76,9 +77,9 @@ class Interruptions:
     def of(self, one: Interruption) -> list[Stretch]:
         """In order of time; the lengths add up to the interruption."""
         handler = self._record.handler_of(self._confirmed[one.host, one.end_ns], one.end_ns)
-        return [*self._before(one), *self._setup(one, handler), *self._after(one)]
+        return [*self._old_session(one), *self._setup(one, handler), *self._after(one)]
 
-    def _before(self, one: Interruption) -> list[Stretch]:
+    def _old_session(self, one: Interruption) -> list[Stretch]:
         """Until the handoff begins."""
         begin_ns = one.begin_ns
         noticed_ns = begin_ns
@@ -106,22 +107,23 @@ class Interruptions:
 
     def _setup(self, one: Interruption, row: int) -> list[Stretch]:
         """From the beginning to the confirmation, walked backwards through the handlers."""
-        record, node, end_ns = self._record, one.host, one.end_ns
+        record, hops, node, leg, end_ns = self._record, self._stories.hops, one.host, HOST, one.end_ns
         out: list[Stretch] = []
         answers: dict[str, int] = {}  # node -> its frame in the chain
         while end_ns > one.begin_ns and row != NONE:
             queued = record.cause[row]
             if record.step[row] == TIMER:
                 since_ns = max(one.begin_ns, record.start_ns[row])
-                out.append(Stretch(since_ns, end_ns, timer_kind(record.kind[row]), HOST, record.node[row], row))
+                out.append(Stretch(since_ns, end_ns, timer_kind(record.kind[row]), leg, record.node[row], row))
                 end_ns, row, node = since_ns, queued, record.node[row]
             elif queued == NONE:
                 break
             elif record.step[row] != ARRIVED and record.node[queued] == node:  # its own frame has left
-                out.append(Stretch(record.time_ns[queued], end_ns, QUEUE, self._stories.hops.leg(queued), node, row))
+                out.append(Stretch(record.time_ns[queued], end_ns, QUEUE, leg, node, row))
                 end_ns, row = record.time_ns[queued], record.cause[queued]
             else:
-                self._stories.hops.departure(row, out, self._stories.hops.leg(row), node)
+                leg = hops.leg(row)
+                hops.departure(row, out, leg, node)
                 end_ns, row = self._attempts(out, queued, node, one.begin_ns, answers.get(node, NONE))
                 node = record.node[queued]
                 if record.step[queued] == QUEUED:
@@ -140,26 +142,34 @@ class Interruptions:
         """
         record, leg = self._record, self._stories.hops.leg(queued)
         end_ns, handler, sender = record.time_ns[queued], record.cause[queued], record.node[queued]
-        for before in reversed(self._like(queued)):
-            if handler == NONE or record.step[handler] != TIMER or record.time_ns[before] < begin_ns:
+        while handler != NONE and record.step[handler] == TIMER:
+            queued = self._before(queued, max(begin_ns, record.start_ns[handler]))
+            if queued == NONE:
                 break
-            sent = record.sent_rows.get(before)
-            left_ns = record.time_ns[sent[-1]] if sent else record.time_ns[before]
-            if before >= queued or left_ns > end_ns:
-                continue
-            outcome = record.outcome(before, record.to[before] or receiver)
+            sent, hearer = record.sent_rows.get(queued), record.to[queued] or receiver
+            left_ns = min(record.time_ns[sent[-1] if sent else queued], end_ns)
+            outcome = record.outcome(queued, hearer)
             if outcome == RECEIVED:  # it, or the answer to it, was lost
-                outcome = self._last_outcome(answer, sender, record.time_ns[before], end_ns)
+                outcome = self._last_outcome(answer, sender, record.time_ns[queued], end_ns)
             kind = timer_kind(record.kind[handler], outcome != RECEIVED)
             out.append(Stretch(left_ns, end_ns, kind, leg, sender, handler, outcome))
+            tried: list[Stretch] = []
             if sent:
-                self._stories.hops.departure(sent[-1], out, leg, receiver)
-            end_ns, handler = record.time_ns[before], record.cause[before]
+                self._stories.hops.on_air(queued, sent[-1], tried, leg, hearer)
+            out.extend(cut(stretch, begin_ns, left_ns) for stretch in tried)
+            end_ns, handler = record.time_ns[queued], record.cause[queued]
         return end_ns, handler
+
+    def _before(self, queued: int, since_ns: int) -> int:
+        """The frame like this one that its node had queued last, since then."""
+        rows = self._like(queued)
+        before = bisect_left(rows, queued) - 1
+        return rows[before] if before >= 0 and self._record.time_ns[rows[before]] >= since_ns else NONE
 
     def _like(self, queued: int) -> list[int]:
         record = self._record
-        return self._alike[record.node[queued], record.kind[queued], record.to[queued]] if queued != NONE else []
+        is_frame = queued != NONE and record.step[queued] == QUEUED
+        return self._alike[record.node[queued], record.kind[queued], record.to[queued]] if is_frame else []
 
     def _last_outcome(self, answer: int, node: str, begin_ns: int, end_ns: int) -> str:
         """What became of the last frame like the answer between these times."""

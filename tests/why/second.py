@@ -123,8 +123,8 @@ class Run:
         protocol = self.scenario["protocol"]
         is_by_datagrams = protocol["name"] == "datagrams"
         self.rest = "program" if not is_by_datagrams and {"class", "command"} & protocol.keys() else "not_explained"
-        begins, self.delivers = ("datagram", "datagram_received") if is_by_datagrams else ("broadcast", "deliver")
-        self.broadcasts = {e.message: e for e in self.events if e.event == begins and e.message}
+        self.begins, self.delivers = ("datagram", "datagram_received") if is_by_datagrams else ("broadcast", "deliver")
+        self.broadcasts = {e.message: e for e in self.events if e.event == self.begins and e.message}
         self.deliveries = {(e.message, e.node): e for e in self.events if e.event == self.delivers and e.message}
         self.of_node: dict[str, list[Event]] = defaultdict(list)
         for event in self.events:
@@ -297,7 +297,7 @@ class Run:
         known = {
             e.message
             for e in self.of_node[broadcast.node]
-            if e.number < broadcast.number and e.event in (self.delivers, "broadcast")
+            if e.number < broadcast.number and e.event in (self.delivers, self.begins)
         }
         return [None, *before, *(each for each in before if each in known)][-1]
 

@@ -1,0 +1,55 @@
+"""Two implementations of the section Handoffs of docs/models/causes.md agree: mobilenet's own, and the slow one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.cli.interruptions import interrupting
+from mobilenet.scenario import load_scenario
+from mobilenet.why.handoffs import Interruptions
+from mobilenet.why.stories import recorded_stories
+from tests.conftest import SCENARIOS
+from tests.why.second import Stretch, joined
+from tests.why.second_handoffs import Key, interruptions
+
+SHORT = ["duration_s=25", "warmup_s=5", "record.causes=true"]
+RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what else is set in it
+    "dynamic.yaml": (),
+    "churn.yaml": (),
+    "town.yaml": (),
+    "faults.yaml": (),
+    "tcp_dynamic.yaml": (),
+    "vcube/dynamic_on_vcube.yaml": (),
+    # A handoff ends, and the next one begins before the next tick:
+    "dynamic.yaml with short ticks": ("seed=4", "wireless.loss=0.1", "hosts.attachment.tick_ms=50"),
+    # Timers send a segment while the one before is in the queue or on the air:
+    "tcp_dynamic.yaml with losses": ("seed=7", "wireless.loss=0.5", "warmup_s=1"),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_interruption_agrees_to_the_nanosecond(name: str, tmp_path: Path) -> None:
+    scenario = SCENARIOS / name.partition(" ")[0]
+    run = mobilenet.run(scenario, out=tmp_path / "run", overrides=[*SHORT, *RUNS[name]]).path
+    ours, second = own(run), interruptions(run)
+    assert ours.keys() == second.keys() and ours
+    differing = {f"{key.host}:{key.session}": only(ours[key], second[key]) for key in ours if ours[key] != second[key]}
+    assert not differing, f"{len(differing)} of {len(ours)} interruptions"
+
+
+def own(run: Path) -> dict[Key, list[Stretch]]:
+    """What mobilenet itself says."""
+    walk = Interruptions(recorded_stories(run), load_scenario(run / "scenario.yaml"))
+    found = {}
+    for one in interrupting(run):
+        key = Key(one.host, one.session, one.last_ns, one.begin_ns, one.end_ns, one.first_ns)
+        found[key] = joined((s.begin_ns, s.end_ns, s.kind, s.leg) for s in walk.of(one))
+    return found
+
+
+def only(ours: list[Stretch], second: list[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
+    """The stretches that only one of the two has."""
+    return [each for each in ours if each not in second], [each for each in second if each not in ours]
