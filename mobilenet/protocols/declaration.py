@@ -92,7 +92,7 @@ class Declaration:
 
     @staticmethod
     def unicasts(p: Any) -> bool:
-        """Whether it sends frames that the MAC acknowledges, beside those of connections."""
+        """Whether it sends frames that the MAC acknowledges, besides those of connections."""
         return False
 
     @staticmethod

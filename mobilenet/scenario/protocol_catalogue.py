@@ -5,10 +5,12 @@ Source    ours: docs/protocols/mobile-causal.md
 
 from __future__ import annotations
 
+from mobilenet.protocols import names
 from mobilenet.protocols.beacon import BeaconLoad
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 
+SELECTIVE = names.SELECTIVE
 DEFAULT = MobileCausal.name  # of swarms and new scenarios
 CATALOGUE: tuple[type[Declaration], ...] = (MobileCausal, TcpFlooding, BeaconLoad)

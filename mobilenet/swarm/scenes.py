@@ -197,7 +197,7 @@ def _protocol(stream: Stream, expires: bool) -> Values:
 
 
 def selective(seed: int) -> Values:
-    """The parameters of `repair: selective`, from a stream of their own."""
+    """The parameters of `repair: selective`, from their own stream."""
     stream = Stream(seed, "swarm/selective")
     return {
         "repair": "selective",

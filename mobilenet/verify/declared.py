@@ -21,10 +21,9 @@ from typing import Any
 from mobilenet.expected.by_kind import declared_manifest, derive, expectations_of, lossy_cuts
 from mobilenet.expected.expectations import Expected, LossyCut, ProcessPlan
 from mobilenet.parameters import ScenarioError
-from mobilenet.protocols.names import SELECTIVE
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
-from mobilenet.scenario.protocol_catalogue import DEFAULT
+from mobilenet.scenario.protocol_catalogue import DEFAULT, SELECTIVE
 from mobilenet.scenario.run_source import AdversarySchedule, command_of, read_source
 
 WORD, QUOTED = r"[\w./:=@+-]+", r"('[^']*'|\"'\")+"

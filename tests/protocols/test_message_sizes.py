@@ -17,8 +17,8 @@ from mobilenet.protocols.port import MessageId
 from mobilenet.protocols.tcp_flooding import messages as flooding
 
 STATION = (
-    mobile.AppHs, mobile.AckH, mobile.Join, mobile.Init, mobile.Leave, mobile.AppSh, mobile.AppCo, mobile.AckC,
-    mobile.Chal, mobile.InitAck, mobile.LeaveAck, mobile.Reinit, mobile.Reset,
+    mobile.AppHs, mobile.AckH, mobile.Join, mobile.Init, mobile.Leave, mobile.AppSh, mobile.AppOne, mobile.AppCo,
+    mobile.AckC, mobile.Chal, mobile.InitAck, mobile.LeaveAck, mobile.Reinit, mobile.Reset,
 )  # fmt: skip
 CLASSES = [
     cls
@@ -79,7 +79,7 @@ def drawn(hint: Any, cls: type) -> st.SearchStrategy[Any]:
 
 
 def test_all_messages_are_looked_at() -> None:
-    assert len(CLASSES) == 21 + 13
+    assert len(CLASSES) == 23 + 13
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__.split('.')[-2]}.{cls.__name__}")

@@ -86,11 +86,15 @@ class MobileCausal(Declaration):
     }  # fmt: skip
 
     @staticmethod
-    def host(port: Any, stable: Stable, p: MobileCausalParameters, stations: int, check: bool = True) -> Host:  # type: ignore[override]
+    def host(  # type: ignore[override]
+        port: Any, stable: Stable, p: MobileCausalParameters, stations: int, check: bool = True
+    ) -> Host:
         return (SelectiveHost if p.repair == "selective" else Host)(port, stable, p, stations, check)
 
     @staticmethod
-    def station(port: Any, wired: Any, p: MobileCausalParameters, stations: int, check: bool = True) -> Station:  # type: ignore[override]
+    def station(  # type: ignore[override]
+        port: Any, wired: Any, p: MobileCausalParameters, stations: int, check: bool = True
+    ) -> Station:
         return (SelectiveStation if p.repair == "selective" else Station)(port, wired, p, stations, check)
 
     @staticmethod

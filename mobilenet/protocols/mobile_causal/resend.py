@@ -196,7 +196,7 @@ class Resender(Generic[Key]):
 
 
 class PromptResender(Resender[Key]):
-    """Of `repair: selective`: batches do not rest, since only what somebody is known to lack is sent again."""
+    """Of `repair: selective`: batches do not rest, because only what a host is known to lack is sent again."""
 
     __slots__ = ()
 

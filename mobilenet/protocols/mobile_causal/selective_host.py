@@ -1,4 +1,4 @@
-"""A host with `repair: selective`: it says what it has, and reports gaps at once.
+"""A host with `repair: selective`: it reports what it has, and gaps at once.
 
 Source      ours: docs/protocols/repair.md; over host.py, which is Wilhelm, Arantes and Sens (2020), Algorithm 1
 Names       Have -> ack_h (A1:49) with what is in RBuffer; T -> report_s
@@ -163,7 +163,7 @@ class SelectiveHost(Host):
         received = sorted(n for n in (*rbuf.recovery, *rbuf.stream) if nxt < n < nxt + self._p.window)
         have = Have(station, self._port.me, self.stable.ses, nxt, tuple(received))  # R2
         if self._reports > 1 and self._newest >= nxt:
-            self._send(station, have)  # R3 (the copy that answered the first report was lost here alone)
+            self._send(station, have)  # R3 (the copy that answered the first report did not arrive here)
         else:
             self._port.broadcast(have)
 

@@ -15,7 +15,7 @@ Deviations  R1  A2:17,43  what is for one host is a unicast frame
             R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it. Here only what comes again
             R7  A4:62     what a host has belongs to its session: with the next one RBuffer is empty (F2b), and a
                           station that kept the old set would never send what the host lost
-            R8  A2:44     every copy is for the whole cell. After `cell_copies` of them, or if one host alone lacks a
+            R8  A2:44     every copy is for the whole cell. After `cell_copies` of them, or if only one host lacks a
                           message, it is sent to that host (AppOne), with the repetitions of the MAC
 """
 
@@ -38,7 +38,7 @@ class SelectiveStream(CellStream):
         super().__init__(*arguments)
         self._sent_ns: dict[Key, int] = {}  # when a copy was last sent
         self._copies: dict[int, int] = {}  # how many of a number of the stream have been sent to the cell
-        self._direct: dict[int, set[int]] = {}  # host -> numbers of the stream that are sent to it alone
+        self._direct: dict[int, set[int]] = {}  # host -> numbers of the stream that are sent only to it
 
     def _new_resender(self) -> Resender[Key]:
         return PromptResender(self._port, self._p, self._copy, self._transmit)  # R3
