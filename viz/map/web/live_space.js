@@ -19,7 +19,15 @@ Mobilenet.liveSpace = (app) => {
   let span = 0, // which of SPANS_S
     width = 0,
     height = 0,
+    whose = -1,
+    most = 0, // lines, since it was chosen: a diagram that shrank again and again would move the map
+    covered = 0,
     drawnAt = 0;
+  const refit = () => {
+    if (covered === app.coversBelow()) return;
+    covered = app.coversBelow();
+    setTimeout(app.refit);
+  };
   box.title = "Click to show another span of time";
   fold.addEventListener("click", (event) => {
     event.stopPropagation();
@@ -60,12 +68,11 @@ Mobilenet.liveSpace = (app) => {
   };
   const draw = (stamp) => {
     const chosen = app.isSelected("host") ? app.selected.id : -1;
-    const was = box.hidden;
     box.hidden = chosen < 0;
     app.coversBelow = () => (box.hidden || narrow.matches ? 0 : box.offsetHeight + 20);
-    if (was !== box.hidden) setTimeout(app.refit); // when it has its height
     const home = narrow.matches ? document.querySelector(".mn-content") : document.body;
     if (box.parentNode !== home) home.append(box); // where there is little room, below the card
+    if (chosen < 0) refit();
     if (chosen < 0 || (app.clock.playing && stamp - drawnAt < 40)) return;
     drawnAt = stamp;
     const SPAN_S = SPANS_S[span],
@@ -81,13 +88,16 @@ Mobilenet.liveSpace = (app) => {
     for (const arrow of seen)
       for (const end of [arrow.sender, arrow.receiver])
         if (end[0] === "s" && !lines.includes(end) && lines.length < 6) lines.push(end);
+    most = Math.max(whose === chosen ? most : 0, lines.length);
+    whose = chosen;
     const wide = box.clientWidth - 20,
-      high = LINE * lines.length + 34;
+      high = LINE * most + 34;
     if (wide !== width || high !== height) {
       width = wide;
       height = high;
       c.fit(width, height);
     }
+    refit();
     words.textContent = run.hostInFull(chosen) + ", the last " + SPAN_S + " s (click to show another span)";
     const x = (s) => LEFT + ((s - from) / SPAN_S) * (width - LEFT - 8),
       y = (node) => 20 + LINE * lines.indexOf(node);

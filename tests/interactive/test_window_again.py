@@ -1,0 +1,57 @@
+"""What a second look at the live page found wrong: each is looked for again, in a real browser.
+
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser import Page, chromium, required
+from tests.conftest import SCENARIOS
+from tests.interactive.conftest import Server
+from tests.interactive.test_window import APP, Window
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not required(), reason="no browser")]
+
+
+@pytest.fixture
+def seventy(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path, str(SCENARIOS / "dynamic.yaml"))
+    yield server
+    server.process.kill()
+    server.process.communicate()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
+def test_the_field_stays_in_sight_when_the_diagram_grows(width: int, height: int, seventy: Server) -> None:
+    gap = f"""(() => {{ const st = {APP}.run.stations, r = {APP}.run.range_m, b = {APP}.map.getContainer();
+        {APP}.view.renew();
+        return document.querySelector('.mn-space').getBoundingClientRect().top - b.getBoundingClientRect().top
+        - Math.max(...Array.from(st.x_m, (x, s) => {APP}.view.point(x, st.y_m[s] - r).y)); }})()"""
+    high = "document.querySelector('.mn-space').offsetHeight"
+    with Page(width, height) as page:
+        window = Window(page, seventy)
+        window.play_to(15)
+        page.evaluate(f"{APP}.select({{kind: 'host', id: 3}})")
+        page.until(f"{high} > 0 && {gap} > 0")
+        first = window.value(high)
+        window.play_to(22)
+        page.until(f"{high} > {first} && {gap} > 0")
+
+
+def test_no_axis_begins_before_the_run(served: Server) -> None:
+    with Page(1280, 720) as page:
+        window = Window(page, served)
+        window.play_to(1)
+        page.evaluate(
+            "{ window.drawn = []; const old = CanvasRenderingContext2D.prototype.fillText;"
+            " CanvasRenderingContext2D.prototype.fillText = function (words, ...rest)"
+            " { drawn.push(words); return old.call(this, words, ...rest); }; }"
+        )
+        page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+        page.until("drawn.some((words) => /^6(\\.0+)? s|00:06/.test(words))")
+        assert not window.value("drawn.filter((words) => /^[-−]\\d/.test(words))")
