@@ -86,7 +86,10 @@ class Desk:
             case commands.Since():
                 watched = None if listener.place is None else listener.place.watched
                 row = min(command.row, len(session.simulation.recording.events))
-                listener.place = Place(command.generation, row, watched, point_ns=command.point_ns)
+                bins_s = None if command.bins_s is None else (command.bins_s[0], command.bins_s[1])
+                listener.place = Place(
+                    command.generation, row, watched, point_ns=command.point_ns, sample=command.sample, bins_s=bins_s
+                )
                 player.changed()
                 return {"generation": stream.generation}
             case commands.SetSpeed():

@@ -5,6 +5,7 @@ Source    ours: docs/guide/live.md
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,3 +56,23 @@ def test_no_axis_begins_before_the_run(served: Server) -> None:
         page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
         page.until("drawn.some((words) => /^6(\\.0+)? s|00:06/.test(words))")
         assert not window.value("drawn.filter((words) => /^[-−]\\d/.test(words))")
+
+
+def test_the_curves_of_buffers_are_those_of_the_record_at_any_speed(seventy: Server) -> None:
+    drawn = f"""JSON.stringify(Object.fromEntries(Object.entries({APP}.run.buffers).map(([name, kind]) =>
+        [name, kind.series.map(({{name, sizes}}) => [name, Array.from({{length: sizes.length / kind.bins}}, (_, i) =>
+        Array.from(sizes.slice(i * kind.bins, i * kind.bins + Math.floor({APP}.run.now_s / kind.bin_s))))])])))"""
+    with Page(1280, 720) as page:
+        window = Window(page, seventy)
+        window.value(f"{APP}.live.ask({{command: 'pace', states_per_s: 0.5}})")
+        window.play_to(14)
+        page.evaluate(f"{APP}.live.touch({{do: 'crash', host: 'h3'}})")
+        page.until(f"{APP}.live.interventions.length === 1")
+        page.evaluate(f"{APP}.live.touch({{do: 'add', to_m: [10, 10]}})")
+        page.until(f"{APP}.run.count === 71")
+        window.play_to(17)
+        grown = json.loads(window.value(drawn))
+        window.page.visit(seventy.url)
+        window.until_ready()
+        assert json.loads(window.value(drawn)) == grown
+        assert max(map(max, grown["hosts"][0][1])) > 1
