@@ -76,3 +76,23 @@ def test_the_curves_of_buffers_are_those_of_the_record_at_any_speed(seventy: Ser
         window.until_ready()
         assert json.loads(window.value(drawn)) == grown
         assert max(map(max, grown["hosts"][0][1])) > 1
+
+
+def test_the_violating_host_is_chosen_and_in_sight_in_a_narrow_window(tmp_path: Path) -> None:
+    flood = str(SCENARIOS / "programs" / "flood.yaml")
+    server = Server(tmp_path, flood, "--allow-code", "--set", "protocol.command=[python3, flood.py, --bug]")
+    try:
+        with Page(390, 844) as page:
+            window = Window(page, server)
+            page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+            window.value(f"{APP}.live.ask({{command: 'play', speed: 'max'}})")
+            page.until(f"Boolean({APP}.live.state.violation) && {APP}.selected.id !== 1")
+            culprit = window.value(f"{APP}.live.state.violation.node")
+            assert window.value(f"{APP}.run.hostLabel({APP}.selected.id)") == culprit
+            _, y = window.pixels(int(culprit[1:]))
+            below = window.value("document.querySelector('.mn-left').getBoundingClientRect().bottom")
+            above = window.value("document.querySelector('.mn-right-side').getBoundingClientRect().top")
+            assert below < y < above
+    finally:
+        server.process.kill()
+        server.process.communicate()

@@ -212,15 +212,14 @@ Mobilenet.livePanel = (app) => {
     if (found) text(violation, "Violated: " + found.check.replace("_", " ") + "\n" + found.explanation);
     if (found && found.row !== foundRow) {
       foundRow = found.row;
-      const what = [found.node, found.message].map((name) => name && Mobilenet.find(app, name)).filter(Boolean);
+      const named = found.explanation.match(/\bh\d+(:\d+)?\b/g) || [],
+        names = [...new Set([found.node, found.message, ...named])],
+        what = names.map((name) => [name, name && Mobilenet.find(app, name)]).filter(([, each]) => each);
       culprits.replaceChildren(
         "Show ",
-        ...what.flatMap((each, i) => [
-          ...(i ? [", "] : []),
-          link(i || !found.node ? found.message : found.node, () => app.select(each)),
-        ]),
+        ...what.slice(0, 8).flatMap(([name, each], i) => [i ? ", " : "", link(name, () => app.select(each))]),
       );
-      if (!app.selected && what.length) app.select(what[0]);
+      if (what.length) app.select(what[0][1]);
     }
     past.hidden = live.following || !s;
     if (!past.hidden)
