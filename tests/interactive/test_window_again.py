@@ -96,3 +96,29 @@ def test_the_violating_host_is_chosen_and_in_sight_in_a_narrow_window(tmp_path: 
     finally:
         server.process.kill()
         server.process.communicate()
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (820, 1180)])
+def test_the_diagram_is_near_the_top_of_a_narrow_card(width: int, height: int, served: Server) -> None:
+    with Page(width, height) as page:
+        window = Window(page, served)
+        window.play_to(4)
+        page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+        page.until("document.querySelector('.mn-content .mn-space canvas')?.clientWidth > 200")
+        page.until("Boolean([...document.querySelectorAll('.mn-content h3')].find(h => h.textContent.startsWith('Var')))")
+        top = "document.querySelector('.mn-space').getBoundingClientRect().top"
+        content = "document.querySelector('.mn-content').getBoundingClientRect()"
+        assert window.value(f"{top} - {content}.top") < 140
+        assert window.value(f"{top} < {content}.bottom - 30")  # in sight, without scrolling
+
+
+def test_a_variable_of_a_protocol_is_explained_by_a_click(served: Server) -> None:
+    with Page(1280, 800) as page:
+        window = Window(page, served)
+        window.play_to(3)
+        page.evaluate(f"{APP}.select({{kind: 'station', id: 1}})")
+        page.until("document.querySelectorAll('.mn-abbr').length > 2")
+        name = "[...document.querySelectorAll('.mn-abbr')].find((each) => each.textContent === 'ctx')"
+        assert "keeps something" in window.value(f"{name}.title")
+        page.evaluate(f"{name}.click()")
+        page.until("document.querySelector('.mn-toast').textContent.startsWith('ctx: contexts: the hosts')")

@@ -229,7 +229,11 @@ Mobilenet.livePanel = (app) => {
           app.clockText(clock.t, true, 2) +
           "; the run is at " +
           app.clockText(run.now_s, true, 2) +
-          (isReal ? ". What you do happens now." : ". What you do now happens there, and begins another branch."),
+          (!isReal
+            ? ". What you do now happens there, and begins another branch."
+            : run.now_s < run.live.duration_s
+              ? ". What you do happens now."
+              : ". Its active part is over, so nothing can be done any more."),
       );
     const key = [live.branch, live.interventions.length, live.interventions.filter(isToCome).length].join(" ");
     if (key !== listed) {

@@ -70,8 +70,11 @@ Mobilenet.liveSpace = (app) => {
     const chosen = app.isSelected("host") ? app.selected.id : -1;
     box.hidden = chosen < 0;
     app.coversBelow = () => (box.hidden || narrow.matches ? 0 : box.offsetHeight + 20);
-    const home = narrow.matches ? document.querySelector(".mn-content") : document.body;
-    if (box.parentNode !== home) home.append(box); // where there is little room, below the card
+    const card = narrow.matches && document.querySelector(".mn-content"), // where there is little room, in the card
+      first = card && [...card.querySelectorAll("h3")].find((head) => !head.hidden && !box.contains(head));
+    if (!narrow.matches) {
+      if (box.parentNode !== document.body) document.body.append(box);
+    } else if (!card.contains(box)) first ? first.before(box) : card.append(box); // before its first chart
     if (chosen < 0) refit();
     if (chosen < 0 || (app.clock.playing && stamp - drawnAt < 40)) return;
     drawnAt = stamp;
