@@ -1,6 +1,6 @@
 """The names on cards in words: the fields of the built-in protocols, which have the names of their papers.
 
-Source    the comments beside the fields: protocols/mobile_causal, protocols/tcp_flooding
+Source    the comments next to the fields: protocols/mobile_causal, protocols/tcp_flooding
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ WORDS: dict[type, dict[str, str]] = {
         "peer": "station at the other end of the handoff; -1 for none",
         "grq": "the request that was granted",
         "bound": "number of the station's next message when the handoff was answered",
-        "undelivered": "messages that the previous owner said the host lacks",
+        "undelivered": "messages that the previous owner reports as missing at the host",
         "expired": "whether the station has given up on the host",
         "gap": "whether the host has missed messages for good",
         "heard": "simulated time at which the host was last heard here",

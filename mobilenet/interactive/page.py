@@ -36,7 +36,8 @@ def page_of(desk: Desk, token: str) -> str:
                 "token": token, "name": session.name, "is_real_time": session.is_real_time,
                 "curves": desk.stream.curve_points(), "buffers": desk.stream.buffers(),
                 "sample": len(recording.samples),
-                "duration_s": scenario.duration_s, "loss": scenario.wireless.loss, "interval_s": scenario.workload.interval_s,
+                "duration_s": scenario.duration_s, "loss": scenario.wireless.loss,
+                "interval_s": scenario.workload.interval_s,
             },
         )  # fmt: skip
     return page

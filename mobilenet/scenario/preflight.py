@@ -120,7 +120,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         if hosts is not None and hosts > MOST_HOSTS:
             yield (
                 "hosts.count",
-                f"{hosts} with datagrams, expected at most {MOST_HOSTS}(one octet of an address)",
+                f"{hosts} with datagrams, expected at most {MOST_HOSTS} (one octet of an address)",
             )
     if hosts is not None:
         yield from _strangers(scenario, hosts)

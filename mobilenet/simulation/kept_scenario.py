@@ -9,7 +9,9 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.simulation.plugin_code import source_that_ran
 
 OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # of a run directory
+OF_ERRORS = re.compile(r"[hps]\d+\.stderr\.txt")
 MOST_MATCHING = 1000  # files, which the kept scenario lists
 
 
@@ -41,7 +44,7 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
             is_program = path.startswith("protocol.command") and "/" in named
             group[place] = f"{'./' if is_program else ''}{name}{colon}{what}"
     if any(True for _ in scenario.patterns()):
-        values["protocol"]["files"] = _without_patterns(scenario)
+        values["protocol"]["files"] = _without_patterns(scenario, loaded)
     for name, file in {**loaded, **{name: file for file, name in copies.items()}}.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         if (ran := source_that_ran(file)) is not None:
@@ -61,21 +64,23 @@ def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
             raise ScenarioError(f"{key}: {what} instead")
         for file in matching:
             name = str(file.relative_to(scenario.folder))
-            if name.split(os.sep)[0] in OWN_NAMES:
+            if is_pattern(scenario.folder, pattern) and OF_ERRORS.fullmatch(name):
+                continue  # a run keeps the standard error of its programs under such names
+            if name.split(os.sep)[0] in OWN_NAMES or OF_ERRORS.fullmatch(name):
                 raise ScenarioError(f"{key}: {name!r} has the name of a file of a run directory; expected another name")
             found[name] = file
     return found
 
 
-def _without_patterns(scenario: AnyScenario) -> list[str]:
+def _without_patterns(scenario: AnyScenario, loaded: Container[str]) -> list[str]:
     """Return what `files` names, with the files that each pattern matches in its place. A pattern would match the run's
-    own files in its directory.
+    own files in its directory. `loaded`: the names of copies.
     """
     names: dict[str, None] = {}
     for _, given in scenario.patterns():
         if is_pattern(scenario.folder, given):
             found = (str(file.relative_to(scenario.folder)) for file in files_matching(scenario.folder, given))
-            names |= dict.fromkeys(found)
+            names |= dict.fromkeys(name for name in found if name in loaded)
         else:
             names[given] = None
     return list(names)

@@ -105,7 +105,9 @@ def test_the_diagram_is_near_the_top_of_a_narrow_card(width: int, height: int, s
         window.play_to(4)
         page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
         page.until("document.querySelector('.mn-content .mn-space canvas')?.clientWidth > 200")
-        page.until("Boolean([...document.querySelectorAll('.mn-content h3')].find(h => h.textContent.startsWith('Var')))")
+        page.until(
+            "Boolean([...document.querySelectorAll('.mn-content h3')].find(h => h.textContent.startsWith('Var')))"
+        )
         top = "document.querySelector('.mn-space').getBoundingClientRect().top"
         content = "document.querySelector('.mn-content').getBoundingClientRect()"
         assert window.value(f"{top} - {content}.top") < 140
@@ -122,3 +124,52 @@ def test_a_variable_of_a_protocol_is_explained_by_a_click(served: Server) -> Non
         assert "keeps something" in window.value(f"{name}.title")
         page.evaluate(f"{name}.click()")
         page.until("document.querySelector('.mn-toast').textContent.startsWith('ctx: contexts: the hosts')")
+
+
+def test_a_host_that_is_added_beside_another_does_not_choose_it(served: Server) -> None:
+    with Page(1280, 800) as page:
+        window = Window(page, served)
+        window.play_to(3)
+        window.button("Add a host")
+        page.until("document.querySelector('.mn-toast').textContent.startsWith('Click on the map')")
+        page.click(*window.pixels(1))
+        page.until(f"{APP}.run.count === 7")
+        page.until("document.querySelector('.mn-toast').textContent === 'The host is added.'")
+        assert window.value(f"{APP}.selected") is None
+        window.choose(2)  # the next click chooses again
+
+
+def test_marks_of_what_was_done_by_hand_differ(served: Server) -> None:
+    """Each has a letter, a colour, and words under the pointer."""
+    with Page(1280, 800) as page:
+        window = Window(page, served)
+        page.evaluate(
+            "{ window.drawn = []; const old = CanvasRenderingContext2D.prototype.fillText;"
+            " CanvasRenderingContext2D.prototype.fillText = function (words, ...rest)"
+            " { if (/^[A-Z%]$/.test(words)) drawn.push(words + ' ' + this.fillStyle);"
+            " return old.call(this, words, ...rest); }; }"
+        )
+        done = ("do: 'cut', link: ['s0', 's1']", "do: 'radio_off', station: 's1'", "do: 'loss', loss: 0.1",
+                "do: 'broadcast', host: 'h1'")  # fmt: skip
+        for number, what in enumerate(done, 1):
+            window.play_to(3 * number)
+            page.evaluate(f"{APP}.live.touch({{{what}}})")
+            page.until(f"{APP}.live.interventions.length === {number}")
+        page.until("new Set(drawn).size >= 4")
+        marks = set(window.value("drawn"))
+        assert {mark[0] for mark in marks} == {"X", "F", "%", "B"} and len({mark[1:] for mark in marks}) == 4
+        moved = """(at_s) => { const line = document.querySelector('.mn-line'), box = line.getBoundingClientRect();
+            line.dispatchEvent(new PointerEvent('pointermove',
+            {clientX: box.left + at_s / Mobilenet.app.run.end_s * box.width})); return line.title; }"""
+        titles = [window.value(f"({moved})({3 * number})") for number in range(1, 5)]
+        for title, words in zip(titles, ("cut s0–s1", "radio off s1", "loss 0.1", "broadcast h1"), strict=True):
+            assert title.endswith(words)
+
+
+def test_where_time_is_virtual_a_late_delivery_is_explained(served: Server) -> None:
+    """In real time it is not offered: see test_real_time.py."""
+    with Page(1280, 800) as page:
+        window = Window(page, served)
+        window.play_to(6)
+        page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+        page.until("document.querySelector('.mn-right-side').textContent.includes('why so late?')")

@@ -98,10 +98,12 @@ def test_patterns_match_nothing_of_a_kept_run(files: str, samples: Path, tmp_pat
     scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
     (tmp_path / "own" / "words.json").write_text("[]")
     (tmp_path / "own" / "p0.parquets").write_text("")
+    (tmp_path / "own" / "p1.stderr.txt").write_text("of another run")
     (tmp_path / "own" / "a[1].txt").write_text("")
     (tmp_path / "own" / "other.txt").symlink_to("a[1].txt")
     done = mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
     assert done.verdict == "valid"
+    assert not (done.path / "p1.stderr.txt").exists()  # it would pass for a program's standard error
     shutil.rmtree(tmp_path / "own")
     moved = Path(shutil.move(tmp_path / "run", tmp_path / "moved"))
     assert (moved / "words.json").exists() and (moved / "a[1].txt").exists() and (moved / "other.txt").exists()
@@ -155,3 +157,16 @@ def test_too_many_files_are_one_line(samples: Path, tmp_path: Path) -> None:
         (tmp_path / "own" / "data" / f"{number}.txt").touch()
     with pytest.raises(ScenarioError, match="matches 1002 files, expected at most 1000; name their folder instead"):
         mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
+
+
+def test_a_kept_run_without_its_files_says_where_to_name_them(samples: Path, tmp_path: Path) -> None:
+    scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    done = mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=["protocol.files=[]"])
+    hint = "; if the program loads other files, name them in protocol.files of the original scenario and run it again"
+    with pytest.raises(ScenarioError) as caught:
+        mobilenet.run(done.path / "scenario.yaml", out=tmp_path / "again", allow_code=True, keep_early_end=False)
+    assert hint in str(caught.value)
+    (tmp_path / "own" / "lib" / "maelstrom.py").unlink()
+    with pytest.raises(ScenarioError) as caught:
+        mobilenet.run(scenario, out=tmp_path / "other", allow_code=True, keep_early_end=False)
+    assert hint not in str(caught.value)

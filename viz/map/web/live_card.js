@@ -61,10 +61,10 @@ Mobilenet.liveCard = (app, kind, i) => {
   // A variable, whose meaning is shown under the pointer and, since fingers have none, by a click.
   const explained = (field, value, words) => {
     const line = row(field, value),
-      said = words && words[field];
-    if (!said) return line;
-    const name = el("button.mn-abbr", { title: said }, field);
-    name.addEventListener("click", () => app.say(field + ": " + said));
+      title = words && words[field];
+    if (!title) return line;
+    const name = el("button.mn-abbr", { title }, field);
+    name.addEventListener("click", () => app.say(`${field}: ${title}`));
     line.firstElementChild.replaceWith(name);
     return line;
   };

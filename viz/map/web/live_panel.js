@@ -74,12 +74,6 @@ Mobilenet.livePanel = (app) => {
         ]),
   );
 
-  const said = (one) => {
-    const whose = one.host || one.station || (one.link ? one.link.join("–") : ""),
-      value = one.loss ?? (one.interval_s === undefined ? undefined : one.interval_s + " s"),
-      where = one.to_m ? " to " + one.to_m.map((v) => v.toFixed(0)).join(", ") : "";
-    return one.do.replace("_", " ") + (whose ? " " + whose : "") + (value === undefined ? "" : " " + value) + where;
-  };
   const list = el("div.mn-list", { "data-list": "interventions" });
   const isToCome = (one) => one.at_s > run.now_s + 1e-9; // an intervention that the scenario declares for later
   const interventionLine = ({ one, i }) => {
@@ -90,7 +84,7 @@ Mobilenet.livePanel = (app) => {
         "Compare thirty pairs of runs with and without it, in the background",
       );
     ask.dataset.effect = String(i);
-    const words = said(one) + (isToCome(one) ? ", to come" : "");
+    const words = Mobilenet.sayByHand(one) + (isToCome(one) ? ", to come" : "");
     return el("div.mn-intervention", when, el("span", words), isReal ? null : ask);
   };
   const fillList = app.cards.some(

@@ -186,10 +186,12 @@ Mobilenet.liveDrag = (app) => {
     "pointerdown",
     (event) => {
       const [x, y] = pixel(event);
+      live.wasPlaced = false;
       if (event.button !== 0 || event.target.closest("aside")) return;
       if (app.placing) {
         app.placing = false;
-        live.touch({ do: "add", to_m: place([x, y]) });
+        live.wasPlaced = true; // the click that follows chooses nothing
+        live.touch({ do: "add", to_m: place([x, y]) }).then(({ error }) => error || app.say("The host is added."));
         return;
       }
       dragged = app.field.hostNear(x, y, 10);
