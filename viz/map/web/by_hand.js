@@ -1,5 +1,5 @@
 /* What is done by hand, on the time line: a letter and a colour for each kind, and words. */
-Mobilenet.BY_HAND = {
+const BY_HAND = {
   crash: ["C", "#22303c"],
   recover: ["R", "#22303c"],
   broadcast: ["B", "#8a6d00"],
@@ -14,6 +14,8 @@ Mobilenet.BY_HAND = {
   radio_off: ["F", "#0f766e"],
   radio_on: ["N", "#0f766e"],
 };
+/* A record may name anything. */
+Mobilenet.markByHand = (what) => (Object.hasOwn(BY_HAND, what) ? BY_HAND[what] : ["", "#c2410c"]);
 /* An intervention in words. */
 Mobilenet.sayByHand = (one) => {
   const whose = one.host || one.station || (one.link ? one.link.join("–") : ""),

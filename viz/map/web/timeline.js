@@ -85,7 +85,7 @@ Mobilenet.bar = (app) => {
     let free = -Infinity; // a letter where there is room for it
     for (const one of touched()) {
       const x = (one.at_s / run.end_s) * width;
-      const [letter, colour] = Mobilenet.BY_HAND[one.do];
+      const [letter, colour] = Mobilenet.markByHand(one.do);
       g.fillStyle = colour;
       g.fillRect(x - 1, 0, 2, 8);
       g.font = "700 9px system-ui, sans-serif";
