@@ -116,12 +116,12 @@ Mobilenet.grow = (run) => {
     kind.filled = Math.floor(run.now_s / kind.bin_s);
   }
   // Between samples a buffer keeps its size. Whether there is a buffer now that was not known.
-  run.takeBuffers = (t, changed) => {
+  run.takeBuffers = (t, buffers, changed) => {
     let isNew = false;
     for (const [name, kind] of Object.entries(run.buffers)) {
       const to = Math.min(kind.bins - 1, Math.floor(t / kind.bin_s)),
         count = name === "stations" ? run.stationCount : n;
-      for (const buffer of Object.keys(changed[name])) {
+      for (const buffer of Object.keys(buffers[name])) {
         const called = WORDS[buffer] || buffer;
         if (kind.series.some((each) => each.name === called)) continue;
         kind.series.push({ name: called, sizes: kind.room(null), last: [] });
