@@ -42,7 +42,8 @@ Mobilenet.live = (app) => {
     live.state = state;
     live.busy = null;
     run.takePlaces(t, state.hosts);
-    if (run.takeBuffers(t, state.buffers, state.buffer_bins) && app.selected) select(app.selected); // its card has a chart of it
+    const isNew = run.takeBuffers(t, state.buffers, state.buffer_bins);
+    if (isNew && app.selected) select(app.selected); // its card has a chart of it
     const kept = run.buffers.stations.series[0];
     if (kept && state.buffers.stations.sbuffer) app.boxes.higher(state.buffers.stations.sbuffer);
     for (let k = 0; k < state.broadcasts.time_ns.length; k++)
