@@ -67,7 +67,7 @@ def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
             if is_pattern(scenario.folder, pattern) and OF_ERRORS.fullmatch(name):
                 continue  # a run keeps the standard error of its programs under such names
             if name.split(os.sep)[0] in OWN_NAMES or OF_ERRORS.fullmatch(name):
-                raise ScenarioError(f"{key}: {name!r} has the name of a file of a run directory; expected another name")
+                raise ScenarioError(f"{key}: {name!r} is the name of a file in a run directory; expected another name")
             found[name] = file
     return found
 
