@@ -10,7 +10,6 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -21,14 +20,11 @@ from mobilenet.clock import Progress
 from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
-from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name, counted, quoted, shown, spelled_out
 from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import (
-    OWN_FILES,
     RunError,
-    copy_name,
     read_coded,
     read_derived,
     read_frame,
@@ -45,10 +41,9 @@ from mobilenet.rundir.writer import (
     write_recording,
 )
 from mobilenet.scenario import AnyScenario, ProcessScenario
-from mobilenet.scenario.base import files_matching
 from mobilenet.scenario.given import given_scenario
 from mobilenet.scenario.run_source import command_of
-from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.simulation.kept_scenario import loaded_files, write_scenario
 from mobilenet.verify import Verdict
 from mobilenet.verify.judge import overall
 
@@ -63,7 +58,6 @@ if TYPE_CHECKING:
 __all__ = ["Run", "judge", "judge_anew", "manifest_of", "run", "simulate", "write_scenario"]
 
 RUNS = Path("runs")
-OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # of a run directory
 
 
 class Run:
@@ -242,7 +236,7 @@ def _run(
     from mobilenet.simulation.plugins import with_declared
 
     loaded = with_declared(scenario, allow_code)
-    _loaded_files(loaded)  # a file that cannot be copied should not cost a run
+    loaded_files(loaded)  # a file that cannot be copied should not cost a run
     stem = loaded.name or (source.stem if source is not None else "scenario")
     directory = out if out is not None else free_directory(stem, loaded.seed, replace)
     is_replaced = replace and os.path.lexists(directory)
@@ -339,51 +333,6 @@ def free_directory(stem: str, seed: int, replace: bool = False) -> Path:
     while (candidate.exists() and not replace) or is_being_written(candidate):
         candidate, number = RUNS / f"{first.name}-{number}", number + 1
     return candidate
-
-
-def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any] | None = None) -> None:
-    """The effective scenario, or other `values`, and copies of the files that it names; of code, what ran."""
-    from mobilenet.simulation.plugin_code import source_that_ran
-
-    values = _with_lists(scenario.model_dump() if values is None else values)
-    copies = _loaded_files(scenario)
-    for path, file in scenario.files():
-        *groups, key = path.split(".")
-        group: Any = values
-        for step in groups:
-            group = group[step]
-        place: Any = int(key) if isinstance(group, list) else key
-        named, colon, what = group[place].rpartition(":") if ":" in group[place] else (group[place], "", "")
-        name = copies.setdefault(file.resolve(), copy_name(named, copies.values()))
-        if os.path.normpath(named) != name:  # what was started with a slash stays so
-            is_program = path.startswith("protocol.command") and "/" in named
-            group[place] = f"{'./' if is_program else ''}{name}{colon}{what}"
-    for file, name in copies.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        if (ran := source_that_ran(file)) is not None:
-            (directory / name).write_bytes(ran)
-        else:
-            shutil.copy(file, directory / name)  # a program stays one that can be started
-    (directory / "scenario.yaml").write_text(to_yaml(values), encoding="utf-8")
-
-
-def _loaded_files(scenario: AnyScenario) -> dict[Path, str]:
-    """The files that programs load, and where their copies go. ScenarioError for the names of a run's own files."""
-    found = {}
-    for key, pattern in scenario.patterns():
-        for file in files_matching(scenario.folder, pattern):
-            name = str(file.relative_to(scenario.folder))
-            if name.split(os.sep)[0] in OWN_NAMES:
-                raise ScenarioError(f"{key}: {name!r} is the name of a file in a run directory; expected another name")
-            found[file.resolve()] = name
-    return found
-
-
-def _with_lists(value: Any) -> Any:
-    """Return the value with lists and dictionaries that can be changed."""
-    if isinstance(value, dict):
-        return {key: _with_lists(inside) for key, inside in value.items()}
-    return [_with_lists(inside) for inside in value] if isinstance(value, (list, tuple)) else value
 
 
 def manifest_of(scenario: AnyScenario, outcome: Outcome, wall_s: float, command: str) -> dict[str, Any]:

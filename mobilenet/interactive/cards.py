@@ -16,6 +16,7 @@ from typing import Any
 
 from mobilenet.clock import SECOND
 from mobilenet.engine.timer import Timer
+from mobilenet.interactive.field_words import words_of
 from mobilenet.programs.party import Party
 from mobilenet.quoting import cut
 from mobilenet.simulation.causes import NotedTimer, name_of
@@ -40,6 +41,8 @@ def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
             own = node.protocol.card if isinstance(node.protocol, Party) else None
             found["timers"] = list(_timers(node))
             found["keeps"] = list(_fields(node.protocol)) if own is None else list(_of_program(own))
+            if words := words_of(node.protocol):
+                found["words"] = words
         if name.startswith("h"):
             found["contexts"] = _contexts(simulation, node.me)
     except Exception as error:
@@ -72,7 +75,7 @@ def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
         context_of = getattr(station.protocol, "context_of", None)
         kept = None if context_of is None else context_of(host)
         if kept is not None:
-            found.append({"station": station.name, "keeps": list(_fields(kept))})
+            found.append({"station": station.name, "keeps": list(_fields(kept)), "words": words_of(kept)})
     return found
 
 

@@ -121,6 +121,9 @@ class Why(_Command):
     host: str = Field(pattern=r"^h[0-9]{1,6}$")
 
 
+BinS = Annotated[float, Field(ge=0.01, le=1e9, allow_inf_nan=False)]
+
+
 class Since(_Command):
     """Which events the page has: sent first, and answered with what came later."""
 
@@ -128,6 +131,8 @@ class Since(_Command):
     generation: int
     row: int = Field(ge=0)
     point_ns: int = Field(default=-1, ge=-1)  # the last one of the curves
+    sample: int = Field(default=0, ge=0)  # the first that the page does not have
+    bins_s: Annotated[list[BinS], Field(min_length=2, max_length=2)] | None = None  # of its curves of buffers
 
 
 Command = (

@@ -86,7 +86,10 @@ class Desk:
             case commands.Since():
                 watched = None if listener.place is None else listener.place.watched
                 row = min(command.row, len(session.simulation.recording.events))
-                listener.place = Place(command.generation, row, watched, point_ns=command.point_ns)
+                bins_s = None if command.bins_s is None else (command.bins_s[0], command.bins_s[1])
+                listener.place = Place(
+                    command.generation, row, watched, point_ns=command.point_ns, sample=command.sample, bins_s=bins_s
+                )
                 player.changed()
                 return {"generation": stream.generation}
             case commands.SetSpeed():
@@ -204,7 +207,9 @@ class Desk:
     def _why(self, command: commands.Why) -> dict[str, Any]:
         session = self.session
         if session.is_real_time:
-            raise ScenarioError("why: a run in real time cannot be repeated; save it, and use `mobilenet why`")
+            raise ScenarioError(
+                "why: a run in real time cannot be repeated, so what a delivery waited for is not known"
+            )
         found = self.stream.who_has(command.message)
         host = int(command.host[1:])
         if host not in found["host"]:

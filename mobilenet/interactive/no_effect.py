@@ -1,4 +1,5 @@
-"""Refuse what would have no effect: to crash a host that is down, or to recover one that is up.
+"""Refuse what would have no effect: to crash a host that is down, to recover one that is up, or to let one that is
+down broadcast, join or leave.
 
 Source    ours: docs/guide/live.md
 """
@@ -11,11 +12,18 @@ from mobilenet.parameters import ScenarioError, number
 from mobilenet.scenario.interventions_check import no_effect
 from mobilenet.simulation.mobile import Simulation
 
+OF_HOSTS_THAT_ARE_UP = ("broadcast", "join", "leave")
+
 
 def require_effect(simulation: Simulation, now_ns: int, what: str, host: Any) -> None:
     """Raise ScenarioError if the intervention would change nothing. At 0 s no host is up yet."""
-    if what not in ("crash", "recover") or not now_ns:
+    if what not in ("crash", "recover", *OF_HOSTS_THAT_ARE_UP) or not now_ns:
         return
-    is_up = simulation.hosts[number(host)].up
+    node = simulation.hosts[number(host)]
+    is_up = node.up
+    if what in OF_HOSTS_THAT_ARE_UP:
+        if not is_up and simulation.movement.present[node.me]:
+            raise ScenarioError(f"do: {host} is down, so it cannot {what}; expected recover first")
+        return
     if is_up == (what == "recover"):
         raise ScenarioError(f"do: {no_effect(host, what)}")

@@ -34,8 +34,10 @@ def page_of(desk: Desk, token: str) -> str:
             {
                 "generation": desk.stream.generation, "row": len(recording.events), "now_ns": session.now_ns,
                 "token": token, "name": session.name, "is_real_time": session.is_real_time,
-                "curves": desk.stream.curve_points(),
-                "loss": scenario.wireless.loss, "interval_s": scenario.workload.interval_s,
+                "curves": desk.stream.curve_points(), "buffers": desk.stream.buffers(),
+                "sample": len(recording.samples),
+                "duration_s": scenario.duration_s, "loss": scenario.wireless.loss,
+                "interval_s": scenario.workload.interval_s,
             },
         )  # fmt: skip
     return page

@@ -260,8 +260,9 @@ class LiveSession:
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
         if at_ns >= self.simulation.duration_ns:
-            end = f"the active part, which ended at {self.scenario.duration_s:g} s"
-            raise ScenarioError(f"no intervention is possible after {end}; go back, or set a longer duration_s")
+            instead = "start the run again with" if self.is_real_time else "go back, or set"
+            end = f"the active part, which ended at {self.scenario.duration_s:g} s; {instead} a longer duration_s"
+            raise ScenarioError(f"no intervention is possible after {end}")
         known = self._kept(at_ns if is_back else None)
         place = sum(ns(one.at_s) <= at_ns for one in known)
         scenario = with_list(self.scenario, [*known[:place], what | {"at_s": seconds(at_ns)}, *known[place:]])
@@ -281,9 +282,7 @@ class LiveSession:
     # --- back again
 
     def rewind(self, to_s: float) -> None:
-        """Stand at that earlier time, with what was done up to there. What was done later belongs to the branch that is
-        left. `on_the_way(simulated_s, to_s)` is called now and then.
-        """
+        """Stand at that earlier time, with what was done by then; what was done later belongs to the branch left."""
         self.require_virtual_time("rewind")
         to_ns, now_s = instant_ns("rewind", to_s), self.now_s
         if to_ns > self.now_ns:

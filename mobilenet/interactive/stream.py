@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.interactive.broadcasts import Broadcasts
+from mobilenet.interactive.buffer_bins import filled_bins
 from mobilenet.interactive.cards import card
 from mobilenet.interactive.curves import Curves, Point
 from mobilenet.interactive.followed import BEGIN, Arrow, Followed, Mark
@@ -39,6 +40,8 @@ class Place(NamedTuple):
     arrow: Mark = BEGIN
     point_ns: int = -1  # of the curves
     touched: tuple[int, int] = (-1, -1)  # the branch, and how many interventions it had
+    sample: int = 0  # the first that it has not received
+    bins_s: tuple[float, float] | None = None  # of its curves of stations' and hosts' buffers; None: it draws none
 
 
 class Listener:
@@ -100,7 +103,7 @@ class Stream:
         arrows = self._followed.arrows.get(place.watched or "")
         found: dict[str, Any] = {
             "type": "state", "generation": self.generation, "time_ns": session.now_ns, "is_over": session.is_over,
-            "row": place.row, "hosts": self._hosts(), "buffers": self._buffers(), "totals": self._totals(),
+            "row": place.row, "hosts": self._hosts(), "buffers": self.buffers(), "totals": self._totals(),
             **news,
         }  # fmt: skip
         touched = session.branch.number, len(session.branch.interventions)
@@ -127,14 +130,20 @@ class Stream:
             found["curves"] = points
         point_ns = max([place.point_ns, *points["time_ns"]])
         mark = place.arrow if arrows is None else max(place.arrow, arrows.last)
-        return found, Place(self.generation, row, place.watched, mark, point_ns, touched)
+        sample = place.sample
+        if place.bins_s is not None:
+            names = {kind: set(sizes) for kind, sizes in found["buffers"].items()}
+            samples = simulation.recording.samples.lists
+            found["buffer_bins"], sample = filled_bins(samples, sample, place.bins_s, names)
+        return found, place._replace(row=row, arrow=mark, point_ns=point_ns, touched=touched, sample=sample)
 
     def _hosts(self) -> dict[str, list[int]]:
         movement = self.session.simulation.movement
         places_cm = np.where(movement.present[:, None], np.rint(movement.positions() * 100), NOBODY).astype(np.int64)
         return {"x_cm": places_cm[:, 0].tolist(), "y_cm": places_cm[:, 1].tolist()}
 
-    def _buffers(self) -> dict[str, dict[str, list[int]]]:
+    def buffers(self) -> dict[str, dict[str, list[int]]]:
+        """The sizes now: kind -> buffer -> one for each node."""
         simulation = self.session.simulation
         found = {}
         for kind, nodes in (("stations", simulation.stations), ("hosts", simulation.hosts)):

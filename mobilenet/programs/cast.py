@@ -59,6 +59,17 @@ class Cast:
         talk = self._talking[name] = Conversation(self._children, child, name, self.setting.answer_within_s)
         return talk, life
 
+    def why_not_begun(self) -> str:
+        """A hint for a program that fails at its start; empty unless it starts from the directory of a run or a study,
+        which has only the files that its scenario names.
+        """
+        folder = self.setting.folder
+        if not (folder / "manifest.json").is_file() and folder.parent.name != "configurations":
+            return ""
+        return (
+            "; if the program loads other files, name them in protocol.files of the original scenario and run it again"
+        )
+
     def introduction(self, role: Role, me: int, stable: str) -> str:
         """The content of a start event, as members of an object. `stable`: as JSON."""
         setting = self.setting

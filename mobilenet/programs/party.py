@@ -105,7 +105,10 @@ class Party:
         """Start the program, and send it its identity."""
         cast = self._cast
         self._talk, self._life = cast.start(self.role, self.port.me)
-        self.tell("start", "," + cast.introduction(self.role, self.port.me, stable))
+        try:
+            self.tell("start", "," + cast.introduction(self.role, self.port.me, stable))
+        except ProgramError as error:
+            raise ProgramError(f"{error}{cast.why_not_begun()}", error.is_input) from None
         if self.role not in cast.buffers:
             cast.buffers[self.role] = tuple(self._sizes)
         self._note_sizes()

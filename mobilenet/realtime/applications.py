@@ -44,7 +44,8 @@ class Told(NamedTuple):
     own_port: int | None
     logs: str | None
     lines: Expressions
-    folder: Path
+    folder: Path  # where programs start, and logs are
+    is_new: bool = False  # it is that of the new run, and has another name when the run is over
 
 
 class Applications:
@@ -125,6 +126,9 @@ class Applications:
         """Whether nothing was sent or written for a while."""
         return self._now() - self._stirred_ns >= QUIET_NS
 
+    def _log_name(self, path: Path | None) -> str:
+        return str(path) if path is None or not self._told.is_new else str(path.relative_to(self._told.folder))
+
     def document(self) -> dict[str, Any]:
         """For the manifest."""
         return {
@@ -134,7 +138,7 @@ class Applications:
             "datagrams_unidentified": self._gateway.unidentified,
             "datagrams_not_taken": self.undeliverable,
             "datagrams_too_long": self.too_long,
-            "logs_that_never_were": sorted(str(log.path) for log in self._logs.values() if log.is_missing),
+            "logs_that_never_were": sorted(self._log_name(log.path) for log in self._logs.values() if log.is_missing),
             "senders_renamed": [[f"h{a}", f"h{b}"] for a, b in sorted(self._gateway.renamed)],
             "claimed_twice": [f"h{me}" for me in sorted(self._gateway.claimed_twice)],
             "asked_for_tcp": [f"h{me}" for me in sorted(self._tcp.asked)],

@@ -8,6 +8,7 @@ Source    ours: docs/guide/scenarios.md
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,8 @@ from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.scenario.error_messages import line, problems
 from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse, parse_value
 from mobilenet.scenario.yaml_writer import to_yaml
+
+ITS_OWN = "scenario.yaml"  # in the directory of a run
 
 
 class ScenarioFile(Parameters):
@@ -137,10 +140,19 @@ def require_files(scenario: ScenarioFile, root: Node) -> None:
 
 
 def files_matching(folder: Path, pattern: str) -> list[Path]:
-    """A file, all files of a folder, or those that match a pattern such as lib/*.py; compiled Python is left out."""
+    """A file, all files of a folder, or those that match a pattern such as lib/*.py; compiled Python is left out, and
+    so is what a pattern finds of the name scenario.yaml, which every run writes itself.
+    """
     own = folder / pattern
-    found = own.rglob("*") if own.is_dir() else folder.glob(pattern)
+    if is_file(own):
+        return [own]
+    found = own.rglob("*") if own.is_dir() else (path for path in folder.glob(pattern) if path != folder / ITS_OWN)
     return sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)
+
+
+def is_pattern(folder: Path, name: str) -> bool:
+    """Whether this is the name of neither a file nor a folder."""
+    return not os.path.lexists(folder / name)
 
 
 def is_file(path: Path) -> bool:

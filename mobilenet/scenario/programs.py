@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from mobilenet.parameters import Parameters
 from mobilenet.quoting import cut, quoted
-from mobilenet.scenario.base import is_file
+from mobilenet.scenario.base import is_file, is_pattern
 
 SAYS_HOW = (
     "expected a binary for this machine, or a first line that names an installed interpreter, such as #!/usr/bin/env"
@@ -50,7 +50,7 @@ LoadedFiles = Annotated[
     tuple[Annotated[str, Field(min_length=1, max_length=1000), WITHOUT_NUL, AfterValidator(_inside)], ...],
     Field(
         default=(),
-        max_length=100,
+        max_length=10_000,
         description="other files that programs load, copied with a run: files, folders, or patterns such as lib/*.lua",
     ),
 ]
@@ -91,6 +91,12 @@ def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple
 def warnings_of(protocol: Any, folder: Path) -> Iterator[str]:
     """What a run will stumble over on this machine, where the protocol is a program. Another machine may run it."""
     command = getattr(protocol, "command", None)
+    for place, pattern in enumerate(getattr(protocol, "files", ())):
+        left = sorted(path.name for path in folder.glob(pattern) if path.is_dir() and path.name != "__pycache__")
+        if left and is_pattern(folder, pattern) and "**" not in pattern:
+            them = "folder " if len(left) == 1 else f"{len(left)} folders, such as "
+            them += cut(left[0], 200)
+            yield f"protocol.files.{place}: {cut(pattern, 200)} leaves out {them}; a pattern matches only files"
     if isinstance(command, Commands):
         if command.host == command.station:
             command = command.host

@@ -25,6 +25,7 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.datagrams import MOST_HOSTS, Datagrams
 from mobilenet.scenario.protocol_groups import OwnDeclaration
+from mobilenet.simulation.kept_scenario import write_scenario
 
 
 def applications_of(
@@ -49,13 +50,19 @@ def applications_of(
         raise ScenarioError(
             f"hosts: got {hosts}, expected at most {MOST_HOSTS}, because a host's number is one octet of an address"
         )
+    folder = scenario.folder.resolve()
+    is_copy = errors_into is not None and protocol.command is not None and (folder / "manifest.json").is_file()
+    if errors_into is not None and is_copy:  # the files of the run that is repeated stay as they are
+        write_scenario(errors_into, scenario)
+        folder = errors_into.resolve()
+        (folder / (protocol.logs or "")).parent.mkdir(parents=True, exist_ok=True)
     told = Told(
         protocol.command, protocol.port, protocol.own_port, protocol.logs, Expressions(protocol.lines, hosts),
-        scenario.folder.resolve(),
+        folder, is_copy,
     )  # fmt: skip
     addresses = Addresses(protocol.prefix, hosts, protocol.port, protocol.first_number, protocol.flat)
     gateway = Gateway(addresses, hosts, protocol.own_port)
-    children = Children(scenario.folder, errors_into)
+    children = Children(folder, errors_into)
     return Applications(told, addresses, gateway, children, recording.events.add, now, real_time)
 
 

@@ -77,9 +77,12 @@ class Shrinking:
 
         ddmin(items, still)
 
-    def attempt(self, changes: Changes, seeds: int = SEEDS) -> bool:
-        """Whether it is still violated with these values and one of the seeds tried; if so, they stay."""
-        return any(self._trial({**changes, "seed": self.scenario.seed + more}) for more in range(seeds))
+    def attempt(self, changes: Changes, seeds: int = SEEDS, first: int = 0) -> bool:
+        """Whether it is still violated with these values and one of the seeds tried; if so, they stay. `first`: how
+        many seeds were tried before.
+        """
+        seed = self.scenario.seed
+        return any(self._trial({**changes, "seed": seed + more}) for more in range(first, first + seeds))
 
     def _trial(self, changes: Changes) -> bool:
         if self.is_over:

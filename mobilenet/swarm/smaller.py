@@ -19,6 +19,9 @@ from mobilenet.scenario import ProcessScenario, Scenario
 Changes = dict[str, Any]  # dotted key -> value
 SAFE_DRAIN_S = 5.0  # whatever is violated by deliveries shows by then
 SEEDS_OF_THE_NAMED = 40  # one of so few broadcasts takes no time
+# Without a host all others move in another way, so the mistake may need many seeds to show again
+SEEDS_OF_FEW_HOSTS = 8
+SEEDS_AT_LAST = (16, 40)  # while trials are left
 
 
 class Search(Protocol):
@@ -31,7 +34,7 @@ class Search(Protocol):
     @property
     def is_over(self) -> bool: ...
 
-    def attempt(self, changes: Changes, seeds: int = ...) -> bool: ...
+    def attempt(self, changes: Changes, seeds: int = ..., first: int = ...) -> bool: ...
 
     def cut_list(self, key: str, items: Sequence[Any]) -> None: ...
 
@@ -46,9 +49,12 @@ class OfHosts:
 
     def run(self) -> None:
         self._write_down()
-        before = None
-        while before != (before := self._size()) and not self._search.is_over:
-            self._round()
+        while not self._search.is_over:
+            before = None
+            while before != (before := self._size()) and not self._search.is_over:
+                self._round()
+            if not self._at_last():
+                return
 
     def _write_down(self) -> None:
         """What was drawn, as lists."""
@@ -90,32 +96,34 @@ class OfHosts:
         return sorted(found, key=lambda outage: outage["at_s"])
 
     def _round(self) -> None:
-        scenario = self._search.scenario
-        self._earlier()
+        search = self._search
+        self._earlier(SEEDS_OF_FEW_HOSTS, 0)
         self._shortest()
-        self._search.cut_list("workload.messages", scenario.workload.messages)
-        if scenario.faults is not None and scenario.faults.schedule == "explicit":
-            self._search.cut_list("faults.outages", scenario.faults.outages)
-        if scenario.interventions:
-            self._search.cut_list("interventions", scenario.interventions)
-        if scenario.churn is not None and scenario.churn.changes:
-            self._search.cut_list("churn.changes", scenario.churn.changes)
+        self._those_who_act([1], SEEDS_OF_FEW_HOSTS, 0)
+        search.cut_list("workload.messages", search.scenario.workload.messages)
+        if search.scenario.faults is not None and search.scenario.faults.schedule == "explicit":
+            search.cut_list("faults.outages", search.scenario.faults.outages)
+        if search.scenario.interventions:
+            search.cut_list("interventions", search.scenario.interventions)
+        if search.scenario.churn is not None and search.scenario.churn.changes:
+            search.cut_list("churn.changes", search.scenario.churn.changes)
         fewer(self._search, "hosts.count", self._search.scenario.hosts.count, 1, self._without_strangers)
         self._one_by_one()
         layout = self._search.scenario.stations.layout
         if getattr(layout, "points_m", None) is not None:
             self._search.cut_list("stations.layout.points_m", layout.points_m)
 
-    def _earlier(self) -> None:
-        """Nothing happens for long before the first broadcast."""
+    def _earlier(self, seeds: int, first: int) -> bool:
+        """Whether it goes if nothing happens for long before the first broadcast."""
         scenario = self._search.scenario
         messages = scenario.workload.messages
         first_s = min((message.at_s for message in messages), default=0.0)
-        if first_s > 2:
-            by_s = first_s - 1
-            told = [{"host": message.host, "at_s": round(message.at_s - by_s, 9)} for message in messages]
-            shorter = {"duration_s": round(scenario.duration_s - by_s, 3), "warmup_s": 0.0}
-            self._search.attempt({"workload.messages": told, **shorter})
+        if first_s <= 2:
+            return False
+        by_s = first_s - 1
+        told = [{"host": message.host, "at_s": round(message.at_s - by_s, 9)} for message in messages]
+        shorter = {"duration_s": round(scenario.duration_s - by_s, 3), "warmup_s": 0.0}
+        return self._search.attempt({"workload.messages": told, **shorter}, seeds, first)
 
     def _shortest(self) -> None:
         """The least time, to a tenth of a second."""
@@ -126,6 +134,38 @@ class OfHosts:
                 low = middle
             else:
                 high = middle
+
+    def _at_last(self) -> bool:
+        """Whether it goes earlier, or with fewer hosts, tried with more and more seeds."""
+        first = SEEDS_OF_FEW_HOSTS
+        for seeds in SEEDS_AT_LAST:
+            if self._earlier(seeds, first):
+                return True
+            if self._those_who_act(range(1, self._search.scenario.hosts.count or 0), seeds, first):
+                return True
+            first += seeds
+        return False
+
+    def _those_who_act(self, others: Sequence[int], seeds: int, first: int) -> bool:
+        """Whether it goes with only the hosts that the lists name, and this many others."""
+        scenario = self._search.scenario
+        count, named = scenario.hosts.count or 0, sorted(self._named())
+        strangers = [host for host in range(count) if host not in named]
+        for more in others:
+            kept = sorted([*named, *strangers[:more]])
+            if more < len(strangers) and kept and not self._search.is_over:
+                moved = {host: number for number, host in enumerate(kept)}
+                if self._search.attempt({"hosts.count": len(kept), **self._with_hosts(moved)}, seeds, first):
+                    return True
+        return False
+
+    def _named(self) -> set[int]:
+        """The hosts that the lists name."""
+        scenario = self._search.scenario
+        churn, faults = getattr(scenario.churn, "changes", ()), getattr(scenario.faults, "outages", ())
+        lists = (getattr(scenario.workload, "messages", ()), faults, churn, scenario.interventions)
+        hosts = (getattr(one, "host", None) for listed in lists for one in listed or ())
+        return {int(host[1:]) for host in hosts if host is not None}
 
     def _one_by_one(self) -> None:
         """Without a host in the middle; those behind it have its number and the next ones then."""

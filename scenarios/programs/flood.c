@@ -87,7 +87,7 @@ static void deliver(long sender, long number) {
 static void offer(void) { // the oldest message that no station has
     if (cell < 0 || taken >= own.count) return;
     long size = own.sizes[taken];
-    printf("{\"do\":\"send\",\"to\":%ld,\"message\":[\"new\",%ld,%ld,%ld],", cell, me, taken, size);
+    printf("{\"do\":\"send\",\"to\":%ld,\"message\":[\"new\",[%ld,%ld],%ld],", cell, me, taken, size);
     printf("\"bytes\":%ld,\"payload_bytes\":%ld}\n", 16 + size, size);
 }
 
@@ -95,7 +95,7 @@ static void tell_what_it_has(void) {
     long count = 0;
     printf("{\"do\":\"send\",\"to\":%ld,\"message\":[\"have\"", cell);
     for (long sender = 0; sender < hosts; sender++) {
-        if (next[sender] > 0) count++, printf(",[%ld,%ld]", sender, next[sender]);
+        if (next[sender] > 0) count++, printf(",%ld,%ld", sender, next[sender]);
     }
     printf("],\"bytes\":%ld}\n", 16 + 8 * count);
 }
@@ -139,7 +139,7 @@ static Log *logs; // of each sender
 
 static void tell(const char *how, const char *to, long sender, long number) {
     long size = logs[sender].sizes[number];
-    printf("{\"do\":\"%s\",%s\"message\":[\"told\",%ld,%ld,%ld],", how, to, sender, number, size);
+    printf("{\"do\":\"%s\",%s\"message\":[\"told\",[%ld,%ld],%ld],", how, to, sender, number, size);
     printf("\"bytes\":%ld,\"payload_bytes\":%ld}\n", 16 + size, size);
 }
 

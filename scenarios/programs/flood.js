@@ -36,7 +36,7 @@ function host({ me, stable }) {
   const offer = () => {
     const size = memory.own[memory.taken];
     if (cell === null || size === undefined) return;
-    act("send", { to: cell, message: ["new", me, memory.taken, size], bytes: 16 + size, payload_bytes: size });
+    act("send", { to: cell, message: ["new", [me, memory.taken], size], bytes: 16 + size, payload_bytes: size });
   };
 
   return {
@@ -65,16 +65,19 @@ function host({ me, stable }) {
       if (memory.member && cell !== null) {
         offer();
         // Keys that are whole numbers come in ascending order, in every object of JavaScript.
-        const have = Object.entries(memory.next).map(([sender, number]) => [Number(sender), number]);
-        act("send", { to: cell, message: ["have", ...have], bytes: 16 + 8 * have.length });
+        const have = Object.entries(memory.next).flatMap(([sender, number]) => [Number(sender), number]);
+        act("send", { to: cell, message: ["have", ...have], bytes: 16 + 4 * have.length });
       }
       startTimer();
     },
-    receive: ({ message: [kind, whose, number] }) => {
-      if (kind === "got" && whose === me) {
-        memory.taken = Math.max(memory.taken, number);
+    receive: ({ message: [kind, ...rest] }) => {
+      if (kind === "got" && rest[0] === me) {
+        memory.taken = Math.max(memory.taken, rest[1]);
         changed();
-      } else if (kind === "told" && memory.member && number === (memory.next[whose] ?? 0)) deliver(whose, number);
+      } else if (kind === "told" && memory.member) {
+        const [whose, number] = rest[0];
+        if (number === (memory.next[whose] ?? 0)) deliver(whose, number);
+      }
     },
   };
 }
@@ -84,7 +87,7 @@ function station({ hosts }) {
 
   const tell = (how, sender, number, to) => {
     const size = logs[sender][number];
-    act(how, { ...to, message: ["told", sender, number, size], bytes: 16 + size, payload_bytes: size });
+    act(how, { ...to, message: ["told", [sender, number], size], bytes: 16 + size, payload_bytes: size });
   };
   // Whether it is the next one of its sender.
   const take = (sender, number, size) => {
@@ -101,11 +104,16 @@ function station({ hosts }) {
 
   return {
     receive: ({ from, message: [kind, ...rest] }) => {
-      if (kind === "have") return tellMissing(from, new Map(rest), AT_ONCE);
-      if (take(...rest)) tell("wire", rest[0], rest[1], { to: null });
+      if (kind === "have") {
+        const have = new Map();
+        for (let i = 0; i < rest.length; i += 2) have.set(rest[i], rest[i + 1]);
+        return tellMissing(from, have, AT_ONCE);
+      }
+      const [id, size] = rest;
+      if (take(...id, size)) tell("wire", ...id, { to: null });
       act("send", { to: from, message: ["got", from, logs[from].length], bytes: 16 });
     },
-    wire: ({ message: [, ...told] }) => take(...told),
+    wire: ({ message: [, id, size] }) => take(...id, size),
   };
 }
 

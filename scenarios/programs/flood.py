@@ -66,13 +66,14 @@ class Host:
         memory, number = self.memory, self.memory["taken"]
         if self.cell is not None and number < len(memory["own"]):
             size = memory["own"][number]
-            do("send", to=self.cell, message=["new", self.me, number, size], bytes=16 + size, payload_bytes=size)
+            do("send", to=self.cell, message=["new", [self.me, number], size], bytes=16 + size, payload_bytes=size)
 
     def timer(self, e):
         if self.memory["member"] and self.cell is not None:
             self.offer()
-            have = sorted([int(sender), number] for sender, number in self.memory["next"].items())
-            do("send", to=self.cell, message=["have", *have], bytes=16 + 8 * len(have))
+            have = sorted((int(sender), number) for sender, number in self.memory["next"].items())
+            flat = [number for pair in have for number in pair]  # a pair would name a message, and these are not sent
+            do("send", to=self.cell, message=["have", *flat], bytes=16 + 8 * len(have))
         do("timer", name="tick", between_ns=TICK_NS)
 
     def receive(self, e):
@@ -81,10 +82,11 @@ class Host:
             self.memory["taken"] = max(self.memory["taken"], rest[1])
             self.changed()
         elif kind == "told" and self.memory["member"]:
+            sender, number = rest[0]
             if BUG:
-                self.deliver_in_any_order(rest[0], rest[1])
-            elif rest[1] == self.memory["next"].get(str(rest[0]), 0):
-                self.deliver(rest[0], rest[1])
+                self.deliver_in_any_order(sender, number)
+            elif number == self.memory["next"].get(str(sender), 0):
+                self.deliver(sender, number)
 
     def deliver_in_any_order(self, sender, number):
         ahead = self.memory.setdefault("ahead", {}).setdefault(str(sender), [])  # delivered before their turn
@@ -102,7 +104,7 @@ class Station:
 
     def tell(self, how, sender, number, **to):
         size = self.logs[sender][number]
-        do(how, message=["told", sender, number, size], bytes=16 + size, payload_bytes=size, **to)
+        do(how, message=["told", [sender, number], size], bytes=16 + size, payload_bytes=size, **to)
 
     def take(self, sender, number, size):
         """Whether it is the next one of its sender."""
@@ -115,11 +117,11 @@ class Station:
     def receive(self, e):
         host, (kind, *rest) = e["from"], e["message"]
         if kind == "new":
-            if self.take(*rest):
-                self.tell("wire", rest[0], rest[1], to=None)
+            if self.take(*rest[0], rest[1]):
+                self.tell("wire", *rest[0], to=None)
             do("send", to=host, message=["got", host, len(self.logs[host])], bytes=16)
             return
-        have, left = dict(rest), AT_ONCE
+        have, left = dict(zip(rest[::2], rest[1::2], strict=True)), AT_ONCE
         for sender, log in enumerate(self.logs):
             missing = range(have.get(sender, 0), len(log))[:left]
             left -= len(missing)
@@ -127,7 +129,8 @@ class Station:
                 self.tell("send", sender, number, to=host)
 
     def wire(self, e):
-        self.take(*e["message"][1:])
+        _, (sender, number), size = e["message"]
+        self.take(sender, number, size)
 
 
 node = None

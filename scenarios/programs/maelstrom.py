@@ -12,6 +12,9 @@ value that `read` shows are thus the messages that the node has counted, and how
 """
 
 import json
+import os
+import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -23,7 +26,18 @@ WORKLOADS = {
     "pn-counter": ("add", "delta", "value"),
 }
 BASE, MOST_ADDS = 5, 22  # below 2**53, beyond which many languages have no exact whole numbers
-node = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+CLIENT = re.compile(r"c\d+")
+command = shlex.join(sys.argv[1:])
+if not command:
+    sys.exit(
+        "the command of the node is missing; expected it after maelstrom.py, as in [python3, maelstrom.py, ./node]"
+    )
+try:
+    node = subprocess.Popen(
+        sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", errors="surrogateescape"
+    )
+except (OSError, ValueError) as error:
+    sys.exit(f"{command}: the node cannot be started: {getattr(error, 'strerror', None) or error}")
 shown = set()
 asked = 0
 
@@ -32,7 +46,17 @@ def give_up(words):
     """End with this as the last line of standard error, whatever the node would write there."""
     node.kill()
     node.wait()
-    sys.exit(words)
+    print(f"{command}: {words}", file=sys.stderr, flush=True)
+    os._exit(1)  # else Python would complain of what the node has not read
+
+
+def has_ended():
+    """Give up on a node that reads or writes nothing more."""
+    try:
+        code = node.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        give_up("the node has closed its standard input or output, expected it to answer until its input ends")
+    give_up(f"the node has ended with exit code {code}")
 
 
 def do(action, **keys):
@@ -40,19 +64,38 @@ def do(action, **keys):
 
 
 def tell(body, source="c1"):
-    node.stdin.write(json.dumps({"src": source, "dest": f"n{me}", "body": body}) + "\n")
-    node.stdin.flush()
+    try:
+        node.stdin.write(json.dumps({"src": source, "dest": f"n{me}", "body": body}) + "\n")
+        node.stdin.flush()
+    except OSError:
+        has_ended()
+
+
+def refuse_constant(name):
+    raise ValueError(f"{name} is not JSON")
 
 
 def message_of(line):
     """Destination and body of what the node wrote."""
+    written = repr(line.strip()[:200].encode("utf-8", "surrogateescape"))[1:]
     try:
-        said = json.loads(line)
+        line.encode()
+        said = json.loads(line, parse_constant=refuse_constant)
+        json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as error:
+        what = "half a character (a lone surrogate)" if error.object != line else "bytes that are not UTF-8"
+        give_up(f"the node wrote {what} in {written}, expected UTF-8")
+    except (ValueError, RecursionError) as error:
+        why = str(error) if "JSON" in str(error) else "not JSON"
+        give_up(f"the node wrote {written}, expected a message of Maelstrom in one line of JSON ({why})")
+    try:
         to, body = said["dest"], said["body"]
-        if not isinstance(body["type"], str) or (to.startswith("n") and to not in names):
-            raise ValueError
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        give_up(f"the node wrote {line.strip()[:200]!r}, expected a message of Maelstrom to a node or a client")
+        if not isinstance(body["type"], str) or not isinstance(to, str):
+            raise TypeError
+    except (KeyError, TypeError):
+        give_up(f"the node wrote {written}, expected a message of Maelstrom with dest, body and the body's type")
+    if to not in names and not CLIENT.fullmatch(to):
+        give_up(f"the node wrote {written}, expected a message to a node (n0 to {names[-1]}) or a client (c1)")
     return to, body
 
 
@@ -69,7 +112,7 @@ def ask(body):
             if said["type"] == "error":
                 give_up(f"the node answers {body['type']} with an error: {said}")
             return said
-    sys.exit(f"the node has ended with exit code {node.wait()}")
+    has_ended()
 
 
 def value_to_add(source, number):

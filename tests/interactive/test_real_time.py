@@ -70,6 +70,10 @@ def test_programs_go_on_and_hosts_crash_and_recover(
         if session.now_s > 2 and len(done) == 3:
             done.append(str(session.do("recover", host="h1")["do"]))
     assert session.is_over and done == ["crash", "cut", "radio_off", "recover"]
+    late = asked(desk, command="why", message="h0:0", host="h1")
+    assert late == "why: a run in real time cannot be repeated, so what a delivery waited for is not known"
+    with pytest.raises(ScenarioError, match="ended at 4 s; start the run again with a longer duration_s"):
+        session.do("crash", host="h2")
     assert asked(desk, command="save", name="mine") == ""
     run = mobilenet.load("runs/mine")
     assert run.verdicts["record"].answer == run.verdicts["fifo_order"].answer == "valid"
@@ -98,7 +102,16 @@ def test_the_page_shows_it(tmp_path: Path) -> None:
             assert not offered & virtual
             assert window.value("[document.querySelector('.mn-speed'), document.querySelector('.mn-save')]"
                                 ".every(control => control.disabled)")  # fmt: skip
+            page.until(f"{APP}.run.deliveriesOf(1).message.length > 0")
+            page.evaluate(f"{APP}.select({{kind: 'message', id: {APP}.run.deliveriesOf(1).message[0]}})")
+            page.until("document.querySelector('.mn-right-side').textContent.includes('of 6 hosts')")
+            shown = window.value("document.querySelector('.mn-right-side').textContent")
+            assert "why" not in shown and "-1 message" not in shown
             page.until(f"{LIVE}.state.is_over")
+            page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
+            page.until("document.querySelector('.mn-toast').textContent.includes('start the run again with a longer')")
+            page.evaluate(f"{APP}.clock.seek(1)")
+            page.until("document.querySelector('.mn-past').textContent.includes('nothing can be done any more')")
             page.until("!document.querySelector('.mn-save').disabled")
         code, out, _ = served.end()
         assert code == 0 and "Next: mobilenet map runs/" in out

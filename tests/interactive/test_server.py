@@ -490,3 +490,14 @@ def test_a_port_that_is_taken_is_one_line(served_to_all: Server, tmp_path: Path)
     assert other.process.returncode == 2
     assert len(err.splitlines()) == 1
     assert f"port {served_to_all.port}: " in err
+
+
+@pytest.mark.parametrize("what", ["broadcast", "join", "leave"])
+def test_a_host_that_is_down_cannot_do_anything(what: str, served: Server) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.play_to(2)
+        assert "error" not in talk.do("crash", host="h1")
+        assert talk.do(what, host="h1")["error"] == f"do: h1 is down, so it cannot {what}; expected recover first"
+        assert "error" not in talk.do("recover", host="h1")
+        assert "error" not in talk.do(what, host="h1")

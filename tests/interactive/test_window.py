@@ -280,7 +280,8 @@ def test_a_violation_stops_time_and_is_explained(tmp_path: Path) -> None:
             assert not window.value(f"{LIVE}.state.is_playing")
             words = window.value("document.querySelector('.mn-violation').textContent")
             links = "[...document.querySelectorAll('.mn-violation-links button, .mn-violation-links a')]"
-            host, message = window.value(f"{links}.map(link => link.textContent)")
+            host, message, other = window.value(f"{links}.map(link => link.textContent)")
+            assert f"{other} overtook {message} at {host}" in words
             assert window.value(f"{APP}.run.hostLabel({APP}.selected.id)") == host
             page.evaluate(f"{links}[1].click()")
             assert window.value(f"{APP}.run.messages.label({APP}.selected.id)") == message

@@ -1,9 +1,12 @@
 """--twice, replay and shrink: each ends in something that a person can look at."""
 
 import json
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -12,9 +15,11 @@ from mobilenet.cli.main import app
 from mobilenet.replay.transcript import first_difference, lines_of
 from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.writer import write_table
-from mobilenet.scenario import Scenario
-from mobilenet.swarm.shrink import Shrinking, ddmin
-from mobilenet.swarm.smaller import OfHosts, fewer
+from mobilenet.scenario import Scenario, load_scenario
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.swarm.shrink import Shrinking, _plain, ddmin
+from mobilenet.swarm.smaller import Changes, OfHosts, fewer
+from tests.conftest import FIRST, ROOT
 from tests.programs.own import answering
 
 REFUSING = """print('{"do":"refuse"}') if e['ev'] == 'broadcast' else 0"""
@@ -177,3 +182,50 @@ def test_hosts_that_do_not_matter_are_removed_wherever_they_stand(tmp_path: Path
     assert [one.host for one in moved["faults.outages"]] == ["h2"]
     search.run()
     assert isinstance(search.scenario, Scenario) and search.scenario.hosts.count == 1
+
+
+class Rare:
+    """A search whose mistake shows with two hosts, and only with the 20th seed or a later one."""
+
+    is_over, events, explanation = False, pd.DataFrame(), ""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.asked: list[tuple[int, int, int]] = []
+
+    def attempt(self, changes: Changes, seeds: int = 4, first: int = 0) -> bool:
+        count = changes["hosts.count"]
+        self.asked.append((count, seeds, first))
+        if count == 2 and first + seeds > 20:
+            told = [f"{key}={inline(_plain(value))}" for key, value in changes.items()]
+            self.scenario = self.scenario.changed(told)
+            return True
+        return False
+
+    def cut_list(self, key: str, items: Any) -> None: ...
+
+
+def test_at_last_the_hosts_that_do_not_act_are_tried_with_many_seeds() -> None:
+    messages = [{"host": "h4", "at_s": 1}, {"host": "h4", "at_s": 2}]
+    workload = {"workload": {"arrivals": "explicit", "payload_bytes": 9, "messages": messages}, "hosts.count": 6}
+    scenario = load_scenario(FIRST, [f"{key}={inline(value)}" for key, value in workload.items()])
+    assert isinstance(scenario, Scenario)
+    search = Rare(scenario)
+    hosts = OfHosts(search)
+    assert not hosts._those_who_act([1], 8, 0) and search.asked == [(2, 8, 0)]
+    assert hosts._at_last()
+    assert search.scenario.hosts.count == 2
+    assert [one.host for one in search.scenario.workload.messages] == ["h1", "h1"]  # type: ignore[union-attr]
+
+
+@pytest.mark.long
+def test_hosts_that_only_walk_are_removed(tmp_path: Path) -> None:
+    """Of the guide's first program; the order is violated by one sender and one receiver."""
+    blocks = re.findall(r"```\n(.*?)```", (ROOT / "docs/guide/programs.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "shout.py").write_text(blocks[0])
+    (tmp_path / "shout.yaml").write_text(blocks[1])
+    causal = {"protocol.promises": "causal", "protocol.delivers_to_all": False}
+    done = run(tmp_path / "shout.yaml", overrides=causal, out=tmp_path / "run", allow_code=True)
+    search = Shrinking(done.path, allow_code=True, most=60, on_trial=lambda summary: None)
+    search.run()
+    assert isinstance(search.scenario, Scenario) and search.scenario.hosts.count == 2

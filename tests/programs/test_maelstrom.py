@@ -70,6 +70,50 @@ def test_a_malformed_message_is_one_line(
     assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
 
 
+ANSWER = 'answer["messages"] = values'
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ((ANSWER, "sys.stdout.buffer.write(b'\\xff{}\\n'); sys.stdout.flush()"), r"bytes that are not UTF-8 in '\\xff"),
+        ((ANSWER, r"""print('{"dest":"n1","body":{"type":"a","x":"\\ud800"}}')"""), "half a character"),
+        ((ANSWER, 'print(\'{"dest":"n1","body":{"type":"a","x":NaN}}\')'), "NaN is not JSON"),
+        ((ANSWER, 'print(\'{"dest":"n1","body":{"type":"a","x":1e999}}\')'), "Out of range float values are not JSON"),
+        (('"dest": neighbour,', '"dest": "zz",'), r"expected a message to a node \(n0 to n\d\) or a client \(c1\)"),
+        (('"dest": neighbour,', '"dest": 3,'), "expected a message of Maelstrom with dest, body"),
+        ((ANSWER, "sys.exit(5)"), "the node has ended with exit code 5"),
+    ],
+)
+def test_what_is_wrong_with_a_node_is_one_line_with_its_command(
+    change: tuple[str, str], complaint: str, samples: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(PluginError, match=rf"python3 bad\.py: .*{complaint}") as caught:
+        played(samples, tmp_path / "bad", change)
+    assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
+    left = [file for file in (tmp_path / "bad").glob("*.stderr.txt") if "Traceback" in file.read_text()]
+    assert not left
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ('"true"', "true: the node has ended with exit code 0"),
+        ("no-such-node", "no-such-node: the node cannot be started: No such file or directory"),
+        ("./maelstrom.yaml", "./maelstrom.yaml: the node cannot be started: Permission denied"),
+        ("", "the command of the node is missing; expected it after maelstrom.py"),
+    ],
+)
+def test_a_node_that_does_not_start_is_one_line(words: str, complaint: str, samples: Path, tmp_path: Path) -> None:
+    command = ", ".join(filter(None, ["python3", "maelstrom.py", words]))
+    with pytest.raises(PluginError) as caught:
+        run(
+            samples / "maelstrom.yaml", out=tmp_path / "run", allow_code=True,
+            overrides=[f"protocol.command=[{command}]"],
+        )  # fmt: skip
+    assert complaint in str(caught.value) and "\n" not in str(caught.value)
+
+
 def test_a_grow_only_set_is_judged_like_a_broadcast(samples: Path, tmp_path: Path) -> None:
     """Its nodes add elements, and know of each other by the names that they are started with."""
     node = (samples / "maelstrom_node.py").read_text()

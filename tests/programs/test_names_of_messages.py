@@ -9,6 +9,10 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+from mobilenet.viz.spacetime import draw, window_around
+from mobilenet.viz.spacetime.window import shown_messages
+
 from mobilenet.api import run
 from tests.programs.own import AROUND, answering
 
@@ -46,3 +50,37 @@ def test_names_of_processes_that_differ_in_case(tmp_path: Path) -> None:
     found = run(tmp_path / "scenario.yaml", out=tmp_path / "run", allow_code=True)
     assert found.counters["messages"]["by_kind"] == {"a": 4}
     assert found.verdicts["conservation"].answer == "valid"
+
+
+NAMING = """
+if e["ev"] == "cell": cell = e["station"]
+if e["ev"] == "join": print('{"do":"joined","session":1,"station":%d}' % cell)
+if e["ev"] == "broadcast":
+    print(json.dumps({"do": "deliver", "id": e["id"]}))
+    other = [e["id"][0], e["id"][1] + 1]
+    for message in (["told", e["id"], 5], {"type": "bundle", "has": [e["id"], [8, 8], [True, 0]]}, ["next", other]):
+        print(json.dumps({"do": "send", "to": cell, "message": message, "bytes": 20}))
+"""
+
+
+def test_a_diagram_names_the_messages_that_a_frame_carries(tmp_path: Path) -> None:
+    changes = {"record.messages": True}
+    done = run(answering(tmp_path, NAMING), out=tmp_path / "run", allow_code=True, overrides=changes)
+    events, messages = done.events, done.messages
+    window = window_around(events, "message:h1:1")
+    shown = shown_messages(messages, events, window)
+    assert list(shown.kind) == ["told", "bundle"] and list(shown.carried) == [("h1:1",)] * 2  # h1:2 was not sent yet
+    draw(messages, events, window, tmp_path / "way.svg", "run")
+    words = (tmp_path / "way.svg").read_text()
+    assert "told h1:1" in words and "bundle h1:1" in words and "next" not in words
+
+
+KINDS = {"SHOUT h0:1": "Says", "told": "told", "1st": "Says", "a" * 40: "a" * 40, "a" * 41: "Says"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_word_that_is_no_name_is_not_counted_by_itself(kind: str, tmp_path: Path) -> None:
+    """As the guide says it."""
+    send = json.dumps({"do": "send", "to": 0, "message": {"kind": kind}, "bytes": 20})
+    found = run(answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"), out=tmp_path / "run", allow_code=True)
+    assert list(found.counters["by_message_type"]["host"]) == [KINDS[kind]]

@@ -23,6 +23,7 @@ from mobilenet.replay.transcript import lines_of
 from mobilenet.rundir.reader import RunError
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.swarm.shrink import Shrinking
+from tests.programs.test_looking_closer import command
 from tests.realtime.own import scenario
 from tests.tools import edited
 
@@ -471,6 +472,7 @@ WRONG = {
     f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected a path whose names have at most 200 bytes",
     "protocol.port=80": "protocol.port",
     "protocol.logs=log.txt": "expected {me}",
+    "hosts.count=257": r"expected at most 256 \(one octet of an address\)",
     "workload={interval_s: 1}": "the programs decide when they broadcast; expected none",
     "hosts.count=300": "300 with datagrams, expected at most 256",
 }
@@ -558,3 +560,17 @@ def test_a_file_of_hosts_names_the_port_of_each(tmp_path: Path) -> None:
         values["protocol"]["command"] = ["./x", "{hosts_file}"]
     with pytest.raises(ScenarioError, match=r"own_port: missing; {hosts_file} names the port"):
         served(path, tmp_path / "run")
+
+
+def test_a_kept_run_is_served_again_with_its_logs_in_the_new_directory(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    code = "open(f'log{me}.txt', 'a').write('broadcast 0\\n' if me == 1 else '')\nwhile True: time.sleep(1)"
+    path = scenario(tmp_path / "own", code, protocol={"promises": "fifo", "logs": "log{me}.txt"})
+    status, said = command("serve", path, "--allow-code", "--out", tmp_path / "one")
+    assert status == 4, said  # nothing was delivered
+    before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
+    status, said = command("serve", tmp_path / "one" / "scenario.yaml", "--allow-code", "--out", tmp_path / "two")
+    assert status == 4, said  # nothing was delivered
+    assert {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()} == before
+    assert (tmp_path / "two" / "log1.txt").read_text() == "broadcast 0\n" and "log0.txt" not in before
+    assert (Run(tmp_path / "two").events["event"] == "broadcast").sum() == 1

@@ -30,6 +30,7 @@ SCRIPTS = (
     "marks.js",
     "charts.js",
     "playback.js",
+    "by_hand.js",
     "timeline.js",
     "parts.js",
     "event_cards.js",

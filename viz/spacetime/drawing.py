@@ -192,11 +192,9 @@ def _style(row: Any) -> tuple[str, str]:
     line = "--" if row.medium == "wired" else "-"
     if row.fate != "received":
         return LOST, line
-    if row.kind.startswith("Ack") or row.kind == "TcpAck":
+    if row.kind.startswith(("Ack", "ack")) or row.kind == "TcpAck":
         return ACKNOWLEDGEMENT, line
-    carries = isinstance(row.message, str) or (
-        row.kind == "TcpData" and isinstance(row.detail, str) and "App" in row.detail
-    )
+    carries = row.carried or (row.kind == "TcpData" and isinstance(row.detail, str) and "App" in row.detail)
     if carries and not isinstance(row.host, str):
         return (WIRED if row.medium == "wired" else APPLICATION), line
     return (APPLICATION if carries else HANDOFF), line
@@ -243,8 +241,8 @@ def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Wind
 def _label(
     rows: list[Any], ends: tuple[float, float, float, float], line: str, colour: str, labels: Labels, width: float
 ) -> None:
-    """The kind of message, and what it carries; once for several that go the same way together."""
-    names = list(dict.fromkeys(row.message for row in rows if isinstance(row.message, str)))
+    """The kind of message, and what it carries (of a program, what it names); once for several that go together."""
+    names = list(dict.fromkeys(name for row in rows for name in row.carried))
     text = rows[0].kind
     if names:
         rest = len(names) - MOST_NAMES

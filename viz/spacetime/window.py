@@ -19,6 +19,8 @@ import pandas as pd
 
 from mobilenet.clock import SECOND
 
+from .carried import carried
+
 LEAST_MARGIN_NS = 5_000_000
 AROUND_A_MOMENT_NS = 150_000_000  # on either side
 PRINTED_NS = 500  # moments are printed in microseconds
@@ -195,21 +197,24 @@ def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host
 
 
 def shown_messages(messages: pd.DataFrame, events: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """The rows that the diagram shows."""
+    """The rows that the diagram shows, with a further column: the broadcasts that each carries."""
     arrives = messages.receive_ns.fillna(messages.send_ns)
     inside = messages[(messages.send_ns <= window.end_ns) & (arrives >= window.begin_ns)]
+    inside = inside.assign(carried=carried(inside, events))
     host = window.host
     direct = (inside.sender == host) | (inside.receiver == host)
     named = (inside.medium == "wired") & (inside.host == host)
     delivered = events[(events.event == "deliver") & (events.node == host)]
     delivered = delivered[delivered.time_ns.between(window.begin_ns, window.end_ns)]
-    carried = (inside.medium == "wired") & inside.host.isna() & inside.message.isin(set(delivered.message))
+    names = set(delivered.message)
+    of_them = inside.carried.map(lambda own: not names.isdisjoint(own)).astype(bool)
+    passed_on = (inside.medium == "wired") & inside.host.isna() & of_them
     heard = set(inside[direct].sender) | set(inside[direct].receiver)
-    carried &= inside.sender.isin(heard) & inside.receiver.isin(heard)
-    its = inside.message == window.message
+    passed_on &= inside.sender.isin(heard) & inside.receiver.isin(heard)
+    its = inside.carried.map(lambda own: window.message in own).astype(bool)
     if window.message is not None and its.any():  # all of its way on the wire, and how it got there
         return inside[its & ((inside.medium == "wired") | direct | inside.sender.str.startswith("h"))]
-    return inside[direct | named | carried]
+    return inside[direct | named | passed_on]
 
 
 def nodes_of(messages: pd.DataFrame, window: Window, events: pd.DataFrame) -> list[str]:

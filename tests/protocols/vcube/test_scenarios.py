@@ -151,7 +151,7 @@ def test_nobody_blames_the_protocol_for_a_timeout_that_is_too_short(tmp_path: Pa
         "protocol={name: best_effort}",
         busy,
     ]
-    with pytest.raises(ScenarioError, match=r"detector.timeout: 1.5 is too short for a perfect detector: p"):
+    with pytest.raises(ScenarioError, match=r"detector.timeout: 1.5 is too short for a perfect detector: at"):
         api.run(BUNDLING, out=tmp_path / "run", overrides=changes)
 
 

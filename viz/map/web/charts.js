@@ -130,7 +130,7 @@ Mobilenet.charts = (app) => {
       { g, width } = c,
       own = run.deliveriesOf(h);
     const update = (t) => {
-      const [from, to] = span ? span() : [t - 4, t + 2],
+      const [from, to] = span ? span() : [Math.max(0, t - 4), Math.max(0, t - 4) + 6],
         at = (when) => ((when - from) / (to - from)) * width;
       g.clearRect(0, 0, width, c.height);
       g.fillStyle = "#f4f2ec";

@@ -99,7 +99,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
     const span = () => {
       const from = Math.max(interrupted ? a - 0.3 : 0, hand.start[i] - 3),
         to = Math.max(interrupted ? b : 0, done ? hand.end[i] : hand.start[i]);
-      return [from - 0.2, Math.min(to, hand.start[i] + 20) + 0.8];
+      return [Math.max(0, from - 0.2), Math.min(to, hand.start[i] + 20) + 0.8];
     };
     const since = missed(i),
       ticks = app.charts.deliveries(h, span, interrupted ? [a, b] : null),

@@ -42,7 +42,8 @@ Mobilenet.live = (app) => {
     live.state = state;
     live.busy = null;
     run.takePlaces(t, state.hosts);
-    if (run.takeBuffers(t, state.buffers) && app.selected) select(app.selected); // its card has a chart of it
+    const isNew = run.takeBuffers(t, state.buffers, state.buffer_bins);
+    if (isNew && app.selected) select(app.selected); // its card has a chart of it
     const kept = run.buffers.stations.series[0];
     if (kept && state.buffers.stations.sbuffer) app.boxes.higher(state.buffers.stations.sbuffer);
     for (let k = 0; k < state.broadcasts.time_ns.length; k++)
@@ -220,8 +221,9 @@ Mobilenet.live = (app) => {
   live.connect = () => {
     socket = new WebSocket("ws://" + location.host + "/socket?token=" + encodeURIComponent(run.live.token));
     socket.onopen = () => {
-      const { generation, row, curves } = run.live;
-      live.ask({ command: "since", generation, row, point_ns: curves.time_ns.at(-1) ?? -1 });
+      const { generation, row, curves, sample } = run.live,
+        bins_s = [run.buffers.stations.bin_s, run.buffers.hosts.bin_s];
+      live.ask({ command: "since", generation, row, point_ns: curves.time_ns.at(-1) ?? -1, sample, bins_s });
       for (const text of unsent.splice(0)) socket.send(text);
     };
     socket.onmessage = ({ data }) => {

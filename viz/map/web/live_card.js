@@ -58,6 +58,16 @@ Mobilenet.liveCard = (app, kind, i) => {
       link(run.messages.label(m), () => app.select({ kind: "message", id: m })),
       el("b", "after " + app.parts.duration(t - run.messages.time[m])),
     );
+  // A variable, whose meaning is shown under the pointer and, since fingers have none, by a click.
+  const explained = (field, value, words) => {
+    const line = row(field, value),
+      title = words && words[field];
+    if (!title) return line;
+    const name = el("button.mn-abbr", { title }, field);
+    name.addEventListener("click", () => app.say(`${field}: ${title}`));
+    line.firstElementChild.replaceWith(name);
+    return line;
+  };
   let before = "";
   const update = () => {
     buttons.update();
@@ -79,10 +89,10 @@ Mobilenet.liveCard = (app, kind, i) => {
     for (const [what, left] of card.timers) top.append(row(what, "in " + app.parts.duration(left)));
     for (const context of card.contexts || []) {
       inside.append(heading("Its context at " + context.station));
-      for (const [field, value] of context.keeps) inside.append(row(field, value));
+      for (const [field, value] of context.keeps) inside.append(explained(field, value, context.words));
     }
     if (card.keeps.length) inside.append(heading("Variables of the protocol"));
-    for (const [field, value] of card.keeps) inside.append(row(field, value));
+    for (const [field, value] of card.keeps) inside.append(explained(field, value, card.words));
   };
   return { actions: buttons.nodes, top, body, update };
 };

@@ -93,6 +93,8 @@ Mobilenet.grow = (run) => {
       }
     run.fastest_mps = last >= 0 ? most / 100 / (t - moments[last]) : 0;
   };
+  const WORDS = { sbuffer: "SBuffer", rbuffer: "RBuffer" },
+    recorded = (called) => Object.keys(WORDS).find((name) => WORDS[name] === called) || called;
   for (const [name, kind] of Object.entries(run.buffers)) {
     const nodes = () => (name === "stations" ? run.stationCount : n),
       old = kind.bins;
@@ -103,28 +105,40 @@ Mobilenet.grow = (run) => {
         sizes.set(first.subarray(i * width, (i + 1) * width), i * kind.bins);
       return sizes;
     };
-    for (const each of kind.series) each.sizes = kind.room(each.sizes, old);
+    const held = run.live.buffers[name];
+    for (const each of kind.series) {
+      each.sizes = kind.room(each.sizes, old);
+      each.last = Array.from(held[recorded(each.name)] || []);
+    }
     run.onAdded.push(() => {
       for (const each of kind.series) each.sizes = kind.room(each.sizes, kind.bins);
     });
     kind.filled = Math.floor(run.now_s / kind.bin_s);
   }
-  // Whether there is a buffer now that was not known.
-  run.takeBuffers = (t, buffers) => {
+  // Between samples a buffer keeps its size. Whether there is a buffer now that was not known.
+  run.takeBuffers = (t, buffers, changed) => {
     let isNew = false;
     for (const [name, kind] of Object.entries(run.buffers)) {
-      const to = Math.min(kind.bins - 1, Math.floor(t / kind.bin_s));
-      for (const [buffer, sizes] of Object.entries(buffers[name])) {
-        const called = { sbuffer: "SBuffer", rbuffer: "RBuffer" }[buffer] || buffer;
-        let series = kind.series.find((each) => each.name === called);
-        if (!series) {
-          kind.series.push((series = { name: called, sizes: kind.room(null) }));
-          isNew = true;
+      const to = Math.min(kind.bins - 1, Math.floor(t / kind.bin_s)),
+        count = name === "stations" ? run.stationCount : n;
+      for (const buffer of Object.keys(buffers[name])) {
+        const called = WORDS[buffer] || buffer;
+        if (kind.series.some((each) => each.name === called)) continue;
+        kind.series.push({ name: called, sizes: kind.room(null), last: [] });
+        isNew = true;
+      }
+      for (const { name: called, sizes, last } of kind.series) {
+        if (to > kind.filled)
+          for (let i = 0; i < count; i++)
+            sizes.fill(last[i] || 0, i * kind.bins + kind.filled + 1, i * kind.bins + to + 1);
+        const news = changed[name][recorded(called)];
+        for (let k = 0; news && k < news.node.length; k++) {
+          const first = news.node[k] * kind.bins,
+            at = first + Math.min(kind.bins - 1, news.bin[k]);
+          sizes[at] = Math.max(sizes[at], Math.min(65535, news.largest[k]));
+          last[news.node[k]] = Math.min(65535, news.last[k]);
+          sizes.fill(last[news.node[k]], at + 1, first + to + 1);
         }
-        for (let i = 0; i < sizes.length; i++)
-          for (let b = kind.filled + 1; b <= to; b++) series.sizes[i * kind.bins + b] = sizes[i];
-        for (let i = 0; i < sizes.length; i++)
-          series.sizes[i * kind.bins + to] = Math.max(series.sizes[i * kind.bins + to], sizes[i]);
       }
       kind.filled = Math.max(kind.filled, to);
     }

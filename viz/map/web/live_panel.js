@@ -74,12 +74,6 @@ Mobilenet.livePanel = (app) => {
         ]),
   );
 
-  const said = (one) => {
-    const whose = one.host || one.station || (one.link ? one.link.join("–") : ""),
-      value = one.loss ?? (one.interval_s === undefined ? undefined : one.interval_s + " s"),
-      where = one.to_m ? " to " + one.to_m.map((v) => v.toFixed(0)).join(", ") : "";
-    return one.do.replace("_", " ") + (whose ? " " + whose : "") + (value === undefined ? "" : " " + value) + where;
-  };
   const list = el("div.mn-list", { "data-list": "interventions" });
   const isToCome = (one) => one.at_s > run.now_s + 1e-9; // an intervention that the scenario declares for later
   const interventionLine = ({ one, i }) => {
@@ -90,7 +84,7 @@ Mobilenet.livePanel = (app) => {
         "Compare thirty pairs of runs with and without it, in the background",
       );
     ask.dataset.effect = String(i);
-    const words = said(one) + (isToCome(one) ? ", to come" : "");
+    const words = Mobilenet.sayByHand(one) + (isToCome(one) ? ", to come" : "");
     return el("div.mn-intervention", when, el("span", words), isReal ? null : ask);
   };
   const fillList = app.cards.some(
@@ -212,15 +206,14 @@ Mobilenet.livePanel = (app) => {
     if (found) text(violation, "Violated: " + found.check.replace("_", " ") + "\n" + found.explanation);
     if (found && found.row !== foundRow) {
       foundRow = found.row;
-      const what = [found.node, found.message].map((name) => name && Mobilenet.find(app, name)).filter(Boolean);
+      const named = found.explanation.match(/\bh\d+(:\d+)?\b/g) || [],
+        names = [...new Set([found.node, found.message, ...named])],
+        what = names.map((name) => [name, name && Mobilenet.find(app, name)]).filter(([, each]) => each);
       culprits.replaceChildren(
         "Show ",
-        ...what.flatMap((each, i) => [
-          ...(i ? [", "] : []),
-          link(i || !found.node ? found.message : found.node, () => app.select(each)),
-        ]),
+        ...what.slice(0, 8).flatMap(([name, each], i) => [i ? ", " : "", link(name, () => app.select(each))]),
       );
-      if (!app.selected && what.length) app.select(what[0]);
+      if (what.length) app.select(what[0][1]);
     }
     past.hidden = live.following || !s;
     if (!past.hidden)
@@ -230,9 +223,11 @@ Mobilenet.livePanel = (app) => {
           app.clockText(clock.t, true, 2) +
           "; the run is at " +
           app.clockText(run.now_s, true, 2) +
-          (isReal
-            ? ". Interventions take effect at the current time of the run."
-            : ". An intervention takes effect there, and begins another branch."),
+          (!isReal
+            ? ". An intervention takes effect there, and begins another branch."
+            : run.now_s < run.live.duration_s
+              ? ". Interventions take effect at the current time of the run."
+              : ". Its active part is over, so interventions are no longer possible."),
       );
     const key = [live.branch, live.interventions.length, live.interventions.filter(isToCome).length].join(" ");
     if (key !== listed) {

@@ -19,7 +19,15 @@ Mobilenet.liveSpace = (app) => {
   let span = 0, // which of SPANS_S
     width = 0,
     height = 0,
+    whose = -1,
+    most = 0, // lines, since it was chosen: a diagram that shrank again and again would move the map
+    covered = 0,
     drawnAt = 0;
+  const refit = () => {
+    if (covered === app.coversBelow()) return;
+    covered = app.coversBelow();
+    setTimeout(app.refit);
+  };
   box.title = "Click to change the time span";
   fold.addEventListener("click", (event) => {
     event.stopPropagation();
@@ -60,12 +68,14 @@ Mobilenet.liveSpace = (app) => {
   };
   const draw = (stamp) => {
     const chosen = app.isSelected("host") ? app.selected.id : -1;
-    const was = box.hidden;
     box.hidden = chosen < 0;
     app.coversBelow = () => (box.hidden || narrow.matches ? 0 : box.offsetHeight + 20);
-    if (was !== box.hidden) setTimeout(app.refit); // when it has its height
-    const home = narrow.matches ? document.querySelector(".mn-content") : document.body;
-    if (box.parentNode !== home) home.append(box); // where there is little room, below the card
+    const card = narrow.matches && document.querySelector(".mn-content"), // where there is little room, in the card
+      first = card && [...card.querySelectorAll("h3")].find((head) => !head.hidden && !box.contains(head));
+    if (!narrow.matches) {
+      if (box.parentNode !== document.body) document.body.append(box);
+    } else if (!card.contains(box)) first ? first.before(box) : card.append(box); // before its first chart
+    if (chosen < 0) refit();
     if (chosen < 0 || (app.clock.playing && stamp - drawnAt < 40)) return;
     drawnAt = stamp;
     const SPAN_S = SPANS_S[span],
@@ -81,13 +91,16 @@ Mobilenet.liveSpace = (app) => {
     for (const arrow of seen)
       for (const end of [arrow.sender, arrow.receiver])
         if (end[0] === "s" && !lines.includes(end) && lines.length < 6) lines.push(end);
+    most = Math.max(whose === chosen ? most : 0, lines.length);
+    whose = chosen;
     const wide = box.clientWidth - 20,
-      high = LINE * lines.length + 34;
+      high = LINE * most + 34;
     if (wide !== width || high !== height) {
       width = wide;
       height = high;
       c.fit(width, height);
     }
+    refit();
     words.textContent = run.hostInFull(chosen) + ", the last " + SPAN_S + " s (click to change the span)";
     const x = (s) => LEFT + ((s - from) / SPAN_S) * (width - LEFT - 8),
       y = (node) => 20 + LINE * lines.indexOf(node);
@@ -173,10 +186,12 @@ Mobilenet.liveDrag = (app) => {
     "pointerdown",
     (event) => {
       const [x, y] = pixel(event);
+      live.wasPlaced = false;
       if (event.button !== 0 || event.target.closest("aside")) return;
       if (app.placing) {
         app.placing = false;
-        live.touch({ do: "add", to_m: place([x, y]) });
+        live.wasPlaced = true; // the click that follows chooses nothing
+        live.touch({ do: "add", to_m: place([x, y]) }).then(({ error }) => error || app.say("The host is added."));
         return;
       }
       dragged = app.field.hostNear(x, y, 10);

@@ -36,7 +36,7 @@ Mobilenet.messageCard = (app, m) => {
       : note(!isCausal || msg.before_unknown[m] ? "" : "nothing: its sender had neither sent nor delivered anything"),
     isCausal && msg.before_unknown[m] < 0
       ? note("reload this page to see which messages it follows")
-      : msg.before_unknown[m]
+      : msg.before_unknown[m] > 0
         ? note(counted(msg.before_unknown[m], "message") + " outside the sample")
         : null,
     note(

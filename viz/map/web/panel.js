@@ -79,7 +79,7 @@ Mobilenet.panels = (app) => {
     left.classList.toggle("mn-brief", Boolean(s)); // where there is little room, it leaves that to the map
     right.dataset.card = s ? s.kind : "overview";
     card.update(clock.t);
-    const isWhole = narrow.matches && app.refit(); // between the panels, which have other sizes now
+    const isWhole = narrow.matches && app.refit() && app.isRoomy; // between the panels, which have other sizes now
     if (s && narrow.matches && !isWhole) {
       // the card must not lie over what it describes
       const isStation = s.kind === "station",

@@ -36,6 +36,7 @@ Mobilenet.pointer = (app) => {
     return null;
   };
   map.on("click", (event) => {
+    if (app.live && app.live.wasPlaced) return;
     if (app.live && performance.now() - (app.live.wasDragged || -1e9) < 300) return;
     const found = under(event.containerPoint.x, event.containerPoint.y);
     if (found || app.selected) app.select(found);

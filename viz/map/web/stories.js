@@ -16,7 +16,8 @@ Mobilenet.stories = (app) => {
     app.live.jobs.findLast((job) => job.kind === "why" && job.about === about(m, h) && isCurrent(job, m, h));
   // `opened`: the host whose story the next card of a message shows.
   const stories = { opened: -1, isPartial: !app.live && Object.keys(of).length > 0 };
-  stories.isKnown = (m, h) => Boolean(app.live || recorded(m, h));
+  // No run in real time can be repeated.
+  stories.isKnown = (m, h) => Boolean((app.live && !run.live.is_real_time) || recorded(m, h));
   stories.open = (m, h) => {
     stories.opened = h;
     app.select({ kind: "message", id: m });

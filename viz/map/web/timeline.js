@@ -48,8 +48,7 @@ Mobilenet.bar = (app) => {
     said = "",
     drawnAt = NaN; // where the playhead was
   const HEIGHT = 46,
-    BASE = 28,
-    TOUCHED = "#c2410c"; // what was done by hand: a line on the upper edge
+    BASE = 28;
   const touched = () => (app.live ? app.live.interventions : run.switches);
   const paint = () => {
     // the number of handoffs over time as bars; rare events as marks above them
@@ -83,8 +82,19 @@ Mobilenet.bar = (app) => {
         g.fillRect(x, 5, 1, 5);
       }
     }
-    g.fillStyle = TOUCHED;
-    for (const one of touched()) g.fillRect((one.at_s / run.end_s) * width - 1, 0, 2, 8);
+    let free = -Infinity; // a letter where there is room for it
+    for (const one of touched()) {
+      const x = (one.at_s / run.end_s) * width;
+      const [letter, colour] = Mobilenet.markByHand(one.do);
+      g.fillStyle = colour;
+      g.fillRect(x - 1, 0, 2, 8);
+      g.font = "700 9px system-ui, sans-serif";
+      if (x < free) continue;
+      free = x + 12;
+      g.textAlign = "left";
+      g.textBaseline = "alphabetic";
+      g.fillText(letter, Math.min(x + 2.5, width - 8), 8);
+    }
     const step =
       [0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 86400].find(
         (s) => (s / run.end_s) * width >= 70,
@@ -152,9 +162,11 @@ Mobilenet.bar = (app) => {
   box.addEventListener("pointermove", (event) => {
     const when = momentOf(event);
     if (drag) clock.seek(when);
-    const item = app.marks.next(when - (4 / width) * run.end_s, 1);
-    box.title =
-      item && Math.abs(item.t - when) < (6 / width) * run.end_s ? app.sayMark(item) : app.clockText(when, true);
+    const item = app.marks.next(when - (4 / width) * run.end_s, 1),
+      byHand = touched().filter((one) => Math.abs(one.at_s - when) < (6 / width) * run.end_s);
+    box.title = byHand.length
+      ? byHand.map((one) => app.clockText(one.at_s, true) + " " + Mobilenet.sayByHand(one)).join("\n")
+      : item && Math.abs(item.t - when) < (6 / width) * run.end_s ? app.sayMark(item) : app.clockText(when, true);
   });
   for (const name of ["pointerup", "pointercancel"])
     box.addEventListener(name, () => {

@@ -85,6 +85,7 @@ Mobilenet.travel = (app, panels) => {
     if (host.clientWidth <= 900 && panels.left.offsetHeight > highest) app.refit();
   }).observe(panels.left);
   app.coversBelow = () => 0;
+  app.isRoomy = true; // whether panels left room for all of the map when it was fitted
   app.fit = () => {
     const [[w, s], [e, n]] = app.bounds,
       wide = host.clientWidth > 900;
@@ -94,6 +95,7 @@ Mobilenet.travel = (app, panels) => {
       bottom = wide ? 14 + app.coversBelow() : panels.right.offsetHeight + 44,
       roomy = top + bottom < host.clientHeight - 160; // else panels cover the map, but it can be read
     app.following = false;
+    app.isRoomy = roomy;
     highest = panels.left.offsetHeight;
     map.fitBounds([view.latLng(w, s), view.latLng(e, n)], {
       paddingTopLeft: [frame.left, roomy ? top : 14],

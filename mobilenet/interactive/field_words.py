@@ -1,0 +1,100 @@
+"""The names on cards in words: the fields of the built-in protocols, which have the names of their papers.
+
+Source    the comments next to the fields: protocols/mobile_causal, protocols/tcp_flooding
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from mobilenet.protocols.mobile_causal.context import Context
+from mobilenet.protocols.mobile_causal.host import Host
+from mobilenet.protocols.mobile_causal.stable import Stable
+from mobilenet.protocols.mobile_causal.station import Station
+from mobilenet.protocols.tcp_flooding.host import Host as TcpHost
+from mobilenet.protocols.tcp_flooding.stable import Stable as TcpStable
+from mobilenet.protocols.tcp_flooding.station import Station as TcpStation
+
+OF_MEMBERSHIP = "whether the host is out, joining, a member, or leaving"
+WORDS: dict[type, dict[str, str]] = {
+    Stable: {
+        "status": OF_MEMBERSHIP,
+        "ses": "number of the host's last session; it only grows",
+        "lc": "last session that a station has confirmed; -1 for none",
+        "nxt": "number of the next message to deliver in that session",
+        "seq h": "number of the host's next own message",
+        "sbuf": "own messages that no station has acknowledged",
+        "gap on join": "whether this join repairs a context that was lost, so that the application gets a gap",
+    },
+    Host: {
+        "recovering": "whether the host has crashed and not yet recovered",
+        "connected": "whether a station has confirmed the session",
+        "cell": "number of the station in whose cell the host is",
+        "session station": "station with which the session was opened",
+        "cookie": "number with which the station recognises a request that is not old",
+        "want leave": "whether the host leaves as soon as its own messages are acknowledged",
+    },
+    Station: {
+        "check": "whether the station checks its own state as it goes",
+        "expiry s": "seconds of silence after which the station gives up on a host",
+        "ctx": "contexts: the hosts for which the station keeps something",
+    },
+    Context: {
+        "host": "number of the host",
+        "state": "what the station is for this host: owner, joining, waiting, or handing over",
+        "ses": "session that the station serves, or that it requests",
+        "rq": "the request: its session, and a number of the station that requests",
+        "pin": "oldest number of the stream that is kept for this host while a request is in progress",
+        "seq h": "number of the next message that is expected from the host",
+        "base": "where the stream of the cell begins for this host",
+        "nxt": "number of the next message that the host will deliver",
+        "rec": "recovery messages that the host still lacks: numbers from nxt to below base",
+        "skip": "numbers of the stream that the host has delivered in another cell",
+        "rbuf": "messages from the host that arrived out of order",
+        "pend": "requests for later sessions, kept while the station is not the owner",
+        "answers": "stations that answered that they have nothing for this host",
+        "peer": "station at the other end of the handoff; -1 for none",
+        "grq": "the request that was granted",
+        "bound": "number of the station's next message when the handoff was answered",
+        "undelivered": "messages that the previous owner reports as missing at the host",
+        "expired": "whether the station has given up on the host",
+        "gap": "whether the host has missed messages for good",
+        "heard": "simulated time at which the host was last heard here",
+    },
+    TcpStable: {
+        "status": OF_MEMBERSHIP,
+        "ses": "number of the last link that the host asked for; it only grows",
+        "seq": "number of the host's next own message",
+        "unsent": "own messages that no station has acknowledged",
+        "via": "station of the last safe link, after the one before it while that one still knows more",
+    },
+    TcpHost: {
+        "recovering": "whether the host has crashed and not yet recovered",
+        "cell": "number of the station in whose cell the host is",
+        "next": "the new link during a handoff",
+        "next is open": "whether the new link is open",
+        "unconfirmed": "whether a session was opened and is not confirmed yet",
+        "by ping": "whether the old link is kept until the new one is safe",
+        "received": "for each sender, the highest number that the host has delivered",
+        "buffer": "messages delivered or broadcast since the host returned to a link",
+        "buffer end": "place of the last message of the buffer among all that were sent over the safe link",
+        "want leave": "whether the host leaves as soon as its own messages are acknowledged",
+    },
+    TcpStation: {
+        "me": "number of the station",
+        "received": "for each sender, the highest number that has arrived here",
+        "links": "links to hosts",
+        "newest": "for each host, the highest session that the station has heard of",
+        "number": "number of the last Ping or Close of this station",
+    },
+}
+
+
+def words_of(thing: Any) -> dict[str, str]:
+    """Return name on the card -> what it means, for an object of a built-in protocol and the objects in it."""
+    found = dict(WORDS.get(type(thing), {}))
+    stable = getattr(thing, "stable", None)
+    if dataclasses.is_dataclass(stable):
+        found |= WORDS.get(type(stable), {})
+    return found

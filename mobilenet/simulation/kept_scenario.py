@@ -1,0 +1,93 @@
+"""Keep a scenario with its run: the effective values, and copies of the files that it names.
+
+Model     what is kept repeats the run from its own directory, wherever that is: a name in the scenario is the name of
+          its copy, and the files that a pattern matched are listed, since in the directory it would match the run's own
+Errors    ScenarioError for files that cannot be copied
+Source    ours: docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.reader import OWN_FILES, copy_name
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.base import ITS_OWN, files_matching, is_pattern
+from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.simulation.plugin_code import source_that_ran
+
+OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # of a run directory
+OF_ERRORS = re.compile(r"[hps]\d+\.stderr\.txt")
+MOST_MATCHING = 1000  # files, which the kept scenario lists
+
+
+def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any] | None = None) -> None:
+    """The effective scenario, or other `values`, and copies of the files that it names; of code, what ran."""
+    values = _with_lists(scenario.model_dump() if values is None else values)
+    loaded = loaded_files(scenario)
+    copies = {file.resolve(): name for name, file in loaded.items()}
+    for path, file in scenario.files():
+        *groups, key = path.split(".")
+        group: Any = values
+        for step in groups:
+            group = group[step]
+        place: Any = int(key) if isinstance(group, list) else key
+        named, colon, what = group[place].rpartition(":") if ":" in group[place] else (group[place], "", "")
+        name = copies.setdefault(file.resolve(), copy_name(named, copies.values()))
+        if os.path.normpath(named) != name:  # what was started with a slash stays so
+            is_program = path.startswith("protocol.command") and "/" in named
+            group[place] = f"{'./' if is_program else ''}{name}{colon}{what}"
+    if any(True for _ in scenario.patterns()):
+        values["protocol"]["files"] = _without_patterns(scenario, loaded)
+    for name, file in {**loaded, **{name: file for file, name in copies.items()}}.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ran := source_that_ran(file)) is not None:
+            (directory / name).write_bytes(ran)
+        else:
+            shutil.copy(file, directory / name)  # a program stays one that can be started
+    (directory / ITS_OWN).write_text(to_yaml(values), encoding="utf-8")
+
+
+def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
+    """The files that programs load, by the names of their copies. ScenarioError for the names of a run's own files."""
+    found = {}
+    for key, pattern in scenario.patterns():
+        matching = files_matching(scenario.folder, pattern)
+        if is_pattern(scenario.folder, pattern) and len(matching) > MOST_MATCHING:
+            what = f"{pattern!r} matches {len(matching)} files, expected at most {MOST_MATCHING}; name their folder"
+            raise ScenarioError(f"{key}: {what} instead")
+        for file in matching:
+            name = str(file.relative_to(scenario.folder))
+            if is_pattern(scenario.folder, pattern) and OF_ERRORS.fullmatch(name):
+                continue  # a run keeps the standard error of its programs under such names
+            if name.split(os.sep)[0] in OWN_NAMES or OF_ERRORS.fullmatch(name):
+                raise ScenarioError(f"{key}: {name!r} is the name of a file in a run directory; expected another name")
+            found[name] = file
+    return found
+
+
+def _without_patterns(scenario: AnyScenario, loaded: Container[str]) -> list[str]:
+    """Return what `files` names, with the files that each pattern matches in its place. A pattern would match the run's
+    own files in its directory. `loaded`: the names of copies.
+    """
+    names: dict[str, None] = {}
+    for _, given in scenario.patterns():
+        if is_pattern(scenario.folder, given):
+            found = (str(file.relative_to(scenario.folder)) for file in files_matching(scenario.folder, given))
+            names |= dict.fromkeys(name for name in found if name in loaded)
+        else:
+            names[given] = None
+    return list(names)
+
+
+def _with_lists(value: Any) -> Any:
+    """Return the value with lists and dictionaries that can be changed."""
+    if isinstance(value, dict):
+        return {key: _with_lists(inside) for key, inside in value.items()}
+    return [_with_lists(inside) for inside in value] if isinstance(value, (list, tuple)) else value

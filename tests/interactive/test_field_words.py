@@ -1,0 +1,34 @@
+"""Every row of a card of a built-in protocol has words, and no words are left of fields that are gone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from mobilenet.interactive.cards import card
+from mobilenet.interactive.field_words import WORDS
+from mobilenet.interactive.session import LiveSession
+from mobilenet.scenario import load_scenario
+from tests.conftest import SCENARIOS
+
+
+@pytest.mark.parametrize("name", ["first", "tcp_dynamic"])
+def test_every_row_of_a_card_has_words(name: str) -> None:
+    session = LiveSession(load_scenario(SCENARIOS / f"{name}.yaml"))
+    session.play(4)
+    count = 0
+    for node in session.simulation.nodes:
+        found = card(session.simulation, node.name)
+        assert found is not None
+        for own in (found, *found.get("contexts", [])):
+            assert [field for field, _ in own["keeps"] if field not in own["words"]] == []
+            count += len(own["keeps"])
+    assert count > 50
+
+
+def test_no_words_are_of_fields_that_are_gone() -> None:
+    for kind, words in WORDS.items():
+        if dataclasses.is_dataclass(kind):
+            there = {field.name.removesuffix("_ns").replace("_", " ") for field in dataclasses.fields(kind)}
+            assert set(words) <= there
