@@ -108,8 +108,10 @@ class SelectiveHost(Host):
             self._on_app_sh(AppSh(m.number, m.id, m.body, ()))  # R8
 
     def _on_init_ack(self, m: InitAck) -> None:
+        was_connected = self._connected
         super()._on_init_ack(m)
-        self._look_for_gaps(NOTHING, self._rbuf.base - 1)
+        if not was_connected:  # else it confirms what is confirmed, or is for another host
+            self._look_for_gaps(NOTHING, self._rbuf.base - 1)
 
     def _on_have(self, m: Have) -> None:
         """What another host of this cell has, or lacks as well."""
