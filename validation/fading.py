@@ -38,8 +38,8 @@ COLUMNS: dict[str, dict[str, tuple[kinds.Part, ...]]] = {  # protocol -> column 
         "timer, cell": ((kinds.TIMER_WAIT, kinds.CELL),),
     },
     "tcp_flooding": {
-        "window, cell": ((kinds.WINDOW, kinds.CELL),),
-        "window, backbone": ((kinds.WINDOW, kinds.BACKBONE),),
+        "Nagle, cell": ((kinds.NAGLE, kinds.CELL),),
+        "Nagle, backbone": ((kinds.NAGLE, kinds.BACKBONE),),
         "timer, cell": ((kinds.TIMER_WAIT, kinds.CELL),),
         "wires": WIRES,
         "queue, cell": ((kinds.QUEUE, kinds.CELL),),

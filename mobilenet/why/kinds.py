@@ -15,7 +15,10 @@ MAC_RETRY: Final = "mac_retry"
 RETRY: Final = "retry"
 TIMER_WAIT: Final = "timer"
 ORDER: Final = "order"
-WINDOW: Final = "window"
+NAGLE: Final = "nagle"
+CONGESTION_WINDOW: Final = "congestion_window"
+RECEIVE_WINDOW: Final = "receive_window"
+IN_FLIGHT: Final = "messages_in_flight"
 RETRANSMISSION: Final = "retransmission"
 HANDSHAKE: Final = "handshake"
 HEAD_OF_LINE: Final = "head_of_line"
@@ -23,6 +26,7 @@ WIRE_QUEUE: Final = "wire_queue"
 WIRE_TRANSMISSION: Final = "wire_transmission"
 WIRE_PROPAGATION: Final = "wire_propagation"
 DOWN: Final = "down"
+OFF_AIR: Final = "off_air"
 OUT_OF_COVERAGE: Final = "out_of_coverage"
 HANDOFF: Final = "handoff"
 ELSEWHERE: Final = "elsewhere"
@@ -42,7 +46,10 @@ KINDS: Final = {
     RETRY: "after a lost frame, until the protocol sends the message again",
     TIMER_WAIT: "waiting for a timer of the protocol, without a loss",
     ORDER: "waiting for another message, whose own delay is not on record",
-    WINDOW: "waiting for a window or rule of TCP",
+    NAGLE: "waiting for Nagle's rule: a partial segment waits until those before it are acknowledged",
+    CONGESTION_WINDOW: "waiting for TCP's congestion window",
+    RECEIVE_WINDOW: "waiting for TCP's receive window",
+    IN_FLIGHT: "waiting until fewer messages are unacknowledged, as the scenario allows",
     RETRANSMISSION: "waiting for TCP's retransmission timeout",
     HANDSHAKE: "waiting until a TCP connection is open",
     HEAD_OF_LINE: "at the receiver, waiting for earlier bytes of the TCP connection",
@@ -50,6 +57,7 @@ KINDS: Final = {
     WIRE_TRANSMISSION: "being put on a wire",
     WIRE_PROPAGATION: "travelling on a wire",
     DOWN: "the host is down",
+    OFF_AIR: "the radio of its station is off",
     OUT_OF_COVERAGE: "the host is out of coverage",
     HANDOFF: "the host is between two sessions",
     ELSEWHERE: "the host is still with another station",

@@ -1,7 +1,7 @@
-"""When a host could not take part: it was down, out of coverage, or between sessions.
+"""When a node could not take part: a station was off the air; a host was down, out of coverage, or between sessions.
 
-Model     down: from crash to recover. Out of coverage: from out_of_coverage to in_coverage. Handoff: from handoff_start
-          to handoff_end. Where they overlap, the first of this list counts
+Model     off air: from radio_off to radio_on. Down: from crash to recover. Out of coverage: from out_of_coverage to
+          in_coverage. Handoff: from handoff_start to handoff_end. Where they overlap, the first of this list counts
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -13,11 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from mobilenet.rundir.table import Table
-from mobilenet.why.kinds import DOWN, HANDOFF, OUT_OF_COVERAGE
+from mobilenet.why.kinds import DOWN, HANDOFF, OFF_AIR, OUT_OF_COVERAGE
 
-BEGINS = {"crash": DOWN, "out_of_coverage": OUT_OF_COVERAGE, "handoff_start": HANDOFF}
-ENDS = {"recover": DOWN, "in_coverage": OUT_OF_COVERAGE, "handoff_end": HANDOFF, "leave": HANDOFF}
-PRIORITY = (DOWN, OUT_OF_COVERAGE, HANDOFF)
+BEGINS = {"radio_off": OFF_AIR, "crash": DOWN, "out_of_coverage": OUT_OF_COVERAGE, "handoff_start": HANDOFF}
+ENDS = {"radio_on": OFF_AIR, "recover": DOWN, "in_coverage": OUT_OF_COVERAGE, "handoff_end": HANDOFF, "leave": HANDOFF}
+PRIORITY = (OFF_AIR, DOWN, OUT_OF_COVERAGE, HANDOFF)
 SERVED = ("join", "handoff_end", "gap")  # events that name the station which serves the host from then on
 Interval = tuple[int, int, str]
 
@@ -29,6 +29,7 @@ class States:
         self._changes: dict[str, list[tuple[int, frozenset[str]]]] = defaultdict(list)
         self._sessions: dict[str, list[int]] = defaultdict(list)  # when a host lost what it had received
         self.served: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        self.has_off_air = False
         now: dict[str, frozenset[str]] = defaultdict(frozenset)
         columns = (events[name] for name in ("time_ns", "node", "event", "station"))
         for time_ns, node, event, station in zip(*columns, strict=True):
@@ -36,6 +37,7 @@ class States:
                 now[node] |= {BEGINS[event]}
             elif event in ENDS:
                 now[node] -= {ENDS[event]}
+            self.has_off_air |= event == "radio_off"
             if event in SERVED and station is not None:
                 self.served[node].append((time_ns, station))
             if event in BEGINS or event in ENDS:

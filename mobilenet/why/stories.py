@@ -26,6 +26,7 @@ from mobilenet.why.kinds import (
     HANDSHAKE,
     HEAD_OF_LINE,
     HOST,
+    OFF_AIR,
     ORDER,
     PROGRAM,
     QUEUE,
@@ -34,7 +35,6 @@ from mobilenet.why.kinds import (
     TIMER_WAIT,
     UNEXPLAINED,
     UPLINK,
-    WINDOW,
     timer_kind,
 )
 from mobilenet.why.record import ACKNOWLEDGED, NONE, RECEIVED, SENT, TIMER, Delivery, Record
@@ -78,6 +78,8 @@ class Stories:
     def of(self, message: str, node: str) -> list[Stretch]:
         """In order of time; the lengths add up to the delay. KeyError for a delivery that is not on record."""
         key = (node, message)
+        if key not in self._stories:
+            self._tell_those_before(self._delivery[key])
         found = self._stories.get(key)
         if found is None:
             self._telling.add(key)
@@ -86,6 +88,19 @@ class Stories:
         return found
 
     # --- one delivery
+
+    def _tell_those_before(self, one: Delivery) -> None:
+        """Any of them may hold this one back: a chain of a thousand would be too deep to be followed by calls."""
+        before, chain = self._before.get(one.event), list[Delivery]()
+        while before is not None and (before.node, before.message) not in self._stories:
+            chain.append(before)
+            before = self._before.get(before.event)
+        for each in reversed(chain):
+            key = (each.node, each.message)
+            if key not in self._stories and key not in self._telling:
+                self._telling.add(key)
+                self._stories[key] = self._tell(each)
+                self._telling.discard(key)
 
     def _tell(self, one: Delivery) -> list[Stretch]:
         record = self.record
@@ -244,7 +259,7 @@ class Stories:
         out: list[Stretch] = []
         while end_ns > begin_ns:
             if row == NONE and window:  # the application's next message filled the segment
-                out.append(Stretch(begin_ns, end_ns, WINDOW, leg, holder, NONE, window))
+                out.append(Stretch(begin_ns, end_ns, window, leg, holder, NONE, window))
                 break
             if row == NONE:
                 rest = self._world(errand, holder, begin_ns, end_ns, outcome)
@@ -255,9 +270,11 @@ class Stories:
             step, at, reason = record.step[row], record.node[row], record.kind[row]
             if step == TIMER and at == holder:
                 kind = timer_kind(reason, outcome not in ("", RECEIVED))
+                since_ns = max(begin_ns, record.start_ns[row]) if kind == TIMER_WAIT else begin_ns
                 detail = window if kind == RETRANSMISSION and window else outcome
-                out.append(Stretch(begin_ns, end_ns, kind, leg, at, row, detail))
-                break
+                out.append(Stretch(since_ns, end_ns, kind, leg, at, row, detail))
+                end_ns, row = since_ns, record.cause[row]
+                continue
             if step == TIMER:
                 since_ns = max(begin_ns, record.start_ns[row])
                 out.append(Stretch(since_ns, end_ns, timer_kind(reason), leg, at, row))
@@ -269,7 +286,7 @@ class Stories:
                 break
             is_own = step in (SENT, ACKNOWLEDGED) and record.node[queued] == node
             if not is_own and reason.startswith("Tcp"):
-                kind = HANDSHAKE if reason == "TcpSyn" else WINDOW if window else HEAD_OF_LINE
+                kind = HANDSHAKE if reason == "TcpSyn" else window or HEAD_OF_LINE
                 out.append(Stretch(begin_ns, end_ns, kind, leg, holder, row, window))
                 break
             if not is_own and node == holder and record.messages[row] and message not in record.messages[row]:
@@ -322,8 +339,22 @@ class Stories:
             host = receiver
             if stretch.leg == UPLINK:
                 host = stretch.place if stretch.place.startswith("h") else sender
-            out.extend(self._in_states(stretch, host))
+            for part in self._off_air(stretch, host) if self.states.has_off_air else (stretch,):
+                out.extend((part,) if part.kind == OFF_AIR else self._in_states(part, host))
         return out
+
+    def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
+        """The stretch, in parts: those in which the radio of the station was off, at which the message waited or to
+        which the host wanted to send it.
+        """
+        begin_ns, end_ns, place = stretch.begin_ns, stretch.end_ns, stretch.place
+        served = [(begin_ns, end_ns, place)] if place[0] == "s" else self.states.stations(host, begin_ns, end_ns)
+        off = [
+            stretch._replace(begin_ns=a, end_ns=b, kind=OFF_AIR, place=station, reason="")
+            for since_ns, until_ns, station in served
+            for a, b, _ in self.states.between(station, since_ns, until_ns)
+        ]
+        return filled(off, begin_ns, end_ns, stretch)
 
     def _in_states(self, stretch: Stretch, host: str) -> Iterator[Stretch]:
         """The stretch, in parts: those in which the host was in a state are called by it."""
@@ -345,8 +376,9 @@ def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) 
 
 
 def recorded_stories(directory: Path) -> Stories:
-    """The stories of a run that recorded its causes. Its wires and ticks are those of its scenario."""
-    require_unchanged(directory, "scenario.yaml")
+    """The stories of a run that recorded its causes. RunError if one of these files is not as the run wrote it."""
+    for name in ("scenario.yaml", "causes.parquet", "events.parquet"):
+        require_unchanged(directory, name)
     return stories(
         read_coded(directory, "causes"), read_coded(directory, "events"), load_scenario(directory / "scenario.yaml")
     )

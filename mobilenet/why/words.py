@@ -72,13 +72,13 @@ class Words:
                 return f"{place}'s MAC sends the frame again ({_outcome(s.reason)})"
             case kinds.RETRY:
                 timer = f"its timer {self._timer(s.row)!r}" if s.row != NONE else "another attempt"
-                return f"{place} waits for {timer} after a lost frame ({_outcome(s.reason)})"
+                return f"{place} waits for {timer} after a lost frame ({_outcome(s.reason)}){self._since(s)}"
             case kinds.TIMER_WAIT:
                 return f"{place} waits for its timer {self._timer(s.row)!r}"
             case kinds.ORDER:
                 return f"{place} waits for another message"
-            case kinds.WINDOW:
-                return f"{place} may not send: {RULES.get(s.reason, s.reason)}"
+            case kinds.NAGLE | kinds.CONGESTION_WINDOW | kinds.RECEIVE_WINDOW | kinds.IN_FLIGHT:
+                return f"{place} may not send: {RULES[s.kind]}"
             case kinds.RETRANSMISSION:
                 detail = RULES.get(s.reason) or (_outcome(s.reason) if s.reason else "")
                 return f"{place} waits for TCP's retransmission timeout{f' ({detail})' if detail else ''}"
@@ -92,6 +92,8 @@ class Words:
                 return f"is put on the wire {place}"
             case kinds.WIRE_PROPAGATION:
                 return f"travels on the wire {place}"
+            case kinds.OFF_AIR:
+                return f"the radio of {place} is off"
             case kinds.DOWN:
                 return f"{place} is down"
             case kinds.OUT_OF_COVERAGE:
@@ -109,6 +111,13 @@ class Words:
             case kinds.ELSEWHERE:
                 return f"{receiver} is still with {s.reason}"
         return "not explained by the record"
+
+    def _since(self, s: Stretch) -> str:
+        """When the timer was started, if that was later than the wait began."""
+        started_ns = s.begin_ns if s.row == NONE else self._record.start_ns[s.row]
+        if started_ns <= s.begin_ns:
+            return ""
+        return f"; the timer was last started {(s.end_ns - started_ns) / 1e9:.3g} s before it fired"
 
     def _timer(self, row: int) -> str:
         return str(self._record.kind[row])

@@ -117,8 +117,9 @@ def station_off(world: World, folder: Path) -> tuple[Document, Cause]:
         {"at_s": at_s, "do": "radio_off", "station": f"s{station}"},
         {"at_s": at_s + world.random.uniform(4, 12), "do": "radio_on", "station": f"s{station}"},
     ]
-    there = [f"h{host}" for host, cell in enumerate(world.cell) if cell == station]
-    return world.document(folder), Cause({"interventions": off}, RADIO_WAITS, frozenset((f"s{station}", *there)))
+    return world.document(folder), Cause(
+        {"interventions": off}, frozenset((kinds.OFF_AIR,)), frozenset((f"s{station}",))
+    )
 
 
 def wall(world: World, folder: Path) -> tuple[Document, Cause]:
@@ -158,7 +159,7 @@ def small_window(world: World, folder: Path) -> tuple[Document, Cause]:
     change: Document = {"protocol.tcp.messages_in_flight": 1}
     if world.random.random() < 0.5:
         change = {"protocol.tcp.window_bytes": world.random.randint(540, 900)}
-    return document, Cause(change, frozenset((kinds.WINDOW,)))
+    return document, Cause(change, frozenset((kinds.RECEIVE_WINDOW,)))
 
 
 def crash(world: World, folder: Path) -> tuple[Document, Cause]:

@@ -352,9 +352,10 @@ class Run:
                 rest = self.world(w, frame, end)
                 return (rest if node == w.node else self.in_states(rest, node)) + pieces
             if handler.step == "timer":
-                begin = w.begin if handler.node == w.node else max(w.begin, handler.start_ns)
-                kind = "retry" if w.was_lost and handler.node == w.node else "timer"
+                is_own = handler.node == w.node
+                kind = "retry" if w.was_lost and is_own else "timer"
                 kind = "retransmission" if handler.kind == "TCP retransmission" else kind
+                begin = w.begin if is_own and kind != "timer" else max(w.begin, handler.start_ns)
                 pieces[:0] = [Piece(begin, end, kind, w.leg, node)]
                 end, number = begin, handler.cause
             elif handler.ends_a_frame_of(node):
@@ -362,7 +363,7 @@ class Run:
                 pieces[:0] = clipped([Piece(before.time_ns, end, "queue", w.leg, node)], w.begin, end)
                 end, number = before.time_ns, before.cause
             elif handler.kind.startswith("Tcp"):
-                held = "window" if frame is not None and frame.window else "head_of_line"
+                held = frame.window if frame is not None and frame.window else "head_of_line"
                 held = "handshake" if handler.kind == "TcpSyn" else held
                 return [Piece(w.begin, end, held, w.leg, w.node), *pieces]
             elif node == w.node and (other := self.other(handler, w)) is not None:
@@ -385,7 +386,7 @@ class Run:
 
     def world(self, w: Wait, frame: Row | None, end: int) -> list[Piece]:
         if frame is not None and frame.window:
-            return [Piece(w.begin, end, "window", w.leg, w.node)]
+            return [Piece(w.begin, end, frame.window, w.leg, w.node)]
         if w.was_lost:
             return [Piece(w.begin, end, "retry", w.leg, w.node)]
         pieces = []
@@ -408,7 +409,22 @@ class Run:
             whose = host
             if piece.leg == "uplink":
                 whose = piece.place if piece.place.startswith("h") else self.broadcasts[message].node
-            result += self.in_states([piece], whose)
+            for part in self.off_air(piece, whose):
+                result += [part] if part.kind == "off_air" else self.in_states([part], whose)
+        return result
+
+    def off_air(self, piece: Piece, host: str) -> list[Piece]:
+        """The parts in which the radio of the station in question was off."""
+        served = [e for e in self.of_node[host] if e.event in SERVES]
+        edges = {piece.begin, piece.end, *(e.time_ns for e in served)}
+        edges |= {e.time_ns for e in self.events if e.event in ("radio_off", "radio_on")}
+        result = []
+        for a, b in pairwise(sorted(edge for edge in edges if piece.begin <= edge <= piece.end)):
+            before = [e.station for e in served if e.time_ns <= a]
+            station = piece.place if piece.place[0] == "s" else before[-1] if before else None
+            switched = [e.event for e in self.of_node[station or ""] if e.event.startswith("radio_") and e.time_ns <= a]
+            is_off = switched[-1:] == ["radio_off"]
+            result.append(piece._replace(begin=a, end=b, kind="off_air" if is_off else piece.kind))
         return result
 
     def in_states(self, pieces: list[Piece], host: str) -> list[Piece]:

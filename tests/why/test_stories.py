@@ -100,7 +100,7 @@ def test_frames_to_hosts_are_not_lost_on_wires() -> None:
 def test_nagle_is_named() -> None:
     found, _ = replayed(SCENARIOS / "tcp_dynamic.yaml", *SHORT)
     reasons = Counter(
-        s.reason for one in found.record.deliveries for s in found.of(one.message, one.node) if s.kind == kinds.WINDOW
+        s.reason for one in found.record.deliveries for s in found.of(one.message, one.node) if s.kind == kinds.NAGLE
     )
     assert set(reasons) <= {"nagle", "congestion_window", "receive_window", "messages_in_flight"}
     without, _ = replayed(SCENARIOS / "tcp_dynamic.yaml", *SHORT, "protocol.tcp.nagle=false")

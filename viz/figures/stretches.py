@@ -27,6 +27,10 @@ from ..style import KIND_COLOURS, QUIET, figure_legend, percent, plain
 LEAST_NAMED = 0.14  # share of a bar that has room for its name
 MOST_ROWS = 40
 SECONDS_FROM_NS = 10_000_000_000  # an axis in seconds
+DARK = (
+    kinds.AIR, kinds.LOST, kinds.NAGLE, kinds.CONGESTION_WINDOW, kinds.RECEIVE_WINDOW, kinds.RETRANSMISSION,
+    kinds.WIRE_QUEUE, kinds.DOWN, kinds.OFF_AIR,
+)  # fmt: skip
 BEFORE_HANDOFFS = (kinds.OLD_SESSION, kinds.DETECTION)
 MEAN_DELAYS = ("delivery_delay_mean_s", "delivery_latency_mean")
 BEHIND = "behind another message"
@@ -46,8 +50,7 @@ def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
             axes.barh(row, share, 0.62, left, color=KIND_COLOURS[part[0]], edgecolor="white", linewidth=0.6)
             if share >= LEAST_NAMED:
                 words = f"{part_name(part).replace(' (', chr(10) + '(')}\n{percent(share)}"
-                dark = part[0] in (kinds.AIR, kinds.LOST, kinds.WINDOW, kinds.WIRE_QUEUE, kinds.DOWN)
-                colour = "white" if dark else "black"
+                colour = "white" if part[0] in DARK else "black"
                 axes.text(left + share / 2, row, words, ha="center", va="center", fontsize=6.5, color=colour)
             left += share
         axes.text(1.01, row, bar.mean, va="center", fontsize=8, color=QUIET)
