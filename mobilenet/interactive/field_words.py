@@ -10,6 +10,7 @@ from typing import Any
 
 from mobilenet.protocols.mobile_causal.context import Context
 from mobilenet.protocols.mobile_causal.host import Host
+from mobilenet.protocols.mobile_causal.selective_host import SelectiveHost
 from mobilenet.protocols.mobile_causal.stable import Stable
 from mobilenet.protocols.mobile_causal.station import Station
 from mobilenet.protocols.tcp_flooding.host import Host as TcpHost
@@ -35,6 +36,10 @@ WORDS: dict[type, dict[str, str]] = {
         "cookie": "number with which the station recognises a request that is not old",
         "want leave": "whether the host leaves as soon as its own messages are acknowledged",
     },
+    SelectiveHost: {
+        "newest": "largest number of the stream that the host knows to exist; -1 for none",
+        "reports": "reports of the present gap since the last progress",
+    },
     Station: {
         "check": "whether the station checks its own state as it goes",
         "expiry s": "seconds of silence after which the station gives up on a host",
@@ -51,6 +56,7 @@ WORDS: dict[type, dict[str, str]] = {
         "nxt": "number of the next message that the host will deliver",
         "rec": "recovery messages that the host still lacks: numbers from nxt to below base",
         "skip": "numbers of the stream that the host has delivered in another cell",
+        "have": "numbers after nxt that the host has received and not delivered; only with repair: selective",
         "rbuf": "messages from the host that arrived out of order",
         "pend": "requests for later sessions, kept while the station is not the owner",
         "answers": "stations that answered that they have nothing for this host",
@@ -93,7 +99,7 @@ WORDS: dict[type, dict[str, str]] = {
 
 def words_of(thing: Any) -> dict[str, str]:
     """Return name on the card -> what it means, for an object of a built-in protocol and the objects in it."""
-    found = dict(WORDS.get(type(thing), {}))
+    found = {name: words for kind in type(thing).__mro__ for name, words in WORDS.get(kind, {}).items()}
     stable = getattr(thing, "stable", None)
     if dataclasses.is_dataclass(stable):
         found |= WORDS.get(type(stable), {})

@@ -13,9 +13,11 @@ from mobilenet.scenario import load_scenario
 from tests.conftest import SCENARIOS
 
 
-@pytest.mark.parametrize("name", ["first", "tcp_dynamic"])
-def test_every_row_of_a_card_has_words(name: str) -> None:
-    session = LiveSession(load_scenario(SCENARIOS / f"{name}.yaml"))
+@pytest.mark.parametrize(
+    ("name", "changes"), [("first", []), ("first", ["protocol.repair=selective"]), ("tcp_dynamic", [])], ids=str
+)
+def test_every_row_of_a_card_has_words(name: str, changes: list[str]) -> None:
+    session = LiveSession(load_scenario(SCENARIOS / f"{name}.yaml").changed(changes))
     session.play(4)
     count = 0
     for node in session.simulation.nodes:

@@ -1240,7 +1240,7 @@ def nobody_told_the_other_stations_of_a_leave(copy: Copy) -> None:
     over_wires(copy, "Delete", 1)
 
 
-NEEDED = ("host AppHs", "host Join", "host Init", "host Leave", "station AppSh and AppCo", "station AckC",
+NEEDED = ("host AppHs", "host Join", "host Init", "host Leave", "station AppSh and AppOne and AppCo", "station AckC",
           "station InitAck", "station Chal", "station LeaveAck", "wired App", "wired Rsp1", "wired Rsp2")  # fmt: skip
 
 
