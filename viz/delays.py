@@ -60,9 +60,7 @@ def _bars(bars: Sequence[Bar], target: Path) -> None:
         else:
             in_words(axes, "No message broadcast in the measured time was delivered.")
         entitle(figure, "Parts of the delay")
-        caption(
-            figure, "The parts are in the order in which they occur, from left to right; on the right, the mean delay."
-        )
+        caption(figure, "From left to right: uplink, backbone, cell and receiver; on the right, the mean delay.")
         save(figure, target)
 
 

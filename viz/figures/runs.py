@@ -320,7 +320,7 @@ def delay_parts(axes: Any, record: Record) -> str:
     if not bars:
         return in_words(axes, "No message broadcast in the measured time was delivered.")
     draw_bars(axes, bars)
-    return "The parts are in the order in which they occur, from left to right; on the right, the mean delay."
+    return "From left to right: uplink, backbone, cell and receiver; on the right, the mean delay."
 
 
 def _is_causal(manifest: dict[str, Any]) -> bool:
