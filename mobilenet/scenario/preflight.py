@@ -1,7 +1,7 @@
 """What only shows when the groups of a scenario are seen together.
 
 Model     files exist, stations and hosts that are named exist, the backbone connects them, and the run is not
-          far bigger than a user can have meant. Its size is estimated as deliveries (each host gets each
+          far bigger than a user could have meant. Its size is estimated as deliveries (each host gets each
           message), their way over the stations, and a few small matters for each node and second; where tables of
           frames or messages are wanted, also their rows: a frame for each of these things that is sent, and a row for
           each node that is in range of it. A drain is estimated apart, since how long it lasts is not known here

@@ -83,7 +83,7 @@ def require_protocol(found: type[Declaration], reference: str) -> None:
             found,
             reference,
             f"buffers is {found.buffers!r}, but its host and station name {tuple(sorted(measured))!r} in BUFFERS;"
-            " expected these, or no attribute buffers",
+            " expected the same names, or no attribute `buffers`",
         )
 
 
