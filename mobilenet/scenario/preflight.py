@@ -107,7 +107,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         except ValueError as error:
             yield "stations.backbone.edges", str(error)
     if backbone.kind != "tree" and "connections" in declaration_of(scenario.protocol).needs:
-        why = f"{scenario.protocol.name} uses connections between neighbours, which need kind: tree"
+        why = f"{scenario.protocol.name} uses connections between neighbours; expected tree"
         yield "stations.backbone.kind", why
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
         many = counted(count, "station")

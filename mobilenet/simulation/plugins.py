@@ -66,8 +66,7 @@ def declaration_for(
         )
     if "connections" in found.needs and scenario.stations.backbone.kind != "tree":
         raise ScenarioError(
-            f"stations.backbone.kind: {protocol.reference} uses connections between neighbours, which need the kind"
-            " tree"
+            f"stations.backbone.kind: {protocol.reference} uses connections between neighbours; expected tree"
         )
     return found, _settings(found, protocol)
 
