@@ -33,7 +33,9 @@ MOST_NODES = 10
 
 Other = Annotated[
     Path | None,
-    typer.Argument(metavar="RUN2", help="A run of the same world: explain how its mean delay differs."),
+    typer.Argument(
+        metavar="RUN2", help="A second run in the same world; explain how its mean delay differs from that of RUN."
+    ),
 ]
 Message = Annotated[
     str | None, typer.Option("--message", metavar="MESSAGE", help="Explain this message, such as h3:17.")
