@@ -88,7 +88,7 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
     _print_claims(plan, found)
     for line in without_mean(done):
         say(f"{line}: the backlog at stations and hosts keeps growing, so the mean is undefined")
-    say(f"{totals(found)}; {quoted(place / 'robust.md')} contains the intervals, robust.csv all numbers")
+    say(f"{totals(found)}; {quoted(place / 'robust.md')} contains the intervals, and robust.csv contains all numbers")
     if failed:
         fail(f"{counted(len(failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if violated:

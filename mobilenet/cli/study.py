@@ -169,7 +169,7 @@ def _require_sense(
     if paper is Paper.mobile and (max_n is not None or processes is not None):
         option = "--max-n" if max_n is not None else "--processes"
         fail(
-            f"{option} sets the number of processes for the VCube papers; the paper mobile has no processes",
+            f"{option} sets the number of processes for the VCube papers; the mobile paper has no processes",
             Exit.BAD_INPUT,
         )
     if paper is not Paper.mobile and engineering:

@@ -33,7 +33,9 @@ MOST_NODES = 10
 
 Other = Annotated[
     Path | None,
-    typer.Argument(metavar="RUN2", help="A run of the same world: explain how its mean delay differs."),
+    typer.Argument(
+        metavar="RUN2", help="A second run in the same world; explain how its mean delay differs from that of RUN."
+    ),
 ]
 Message = Annotated[
     str | None, typer.Option("--message", metavar="MESSAGE", help="Explain this message, such as h3:17.")
@@ -77,6 +79,8 @@ def why(
         if other is not None and message is not None:
             fail("--message: expected only one run, because the option explains a delivery of that run", Exit.BAD_INPUT)
         of_handoffs = handoffs or handoff is not None
+        if handoffs and handoff is not None:
+            fail("--handoffs, --handoff: expected only one of these options", Exit.BAD_INPUT)
         if of_handoffs and (other is not None or message is not None):
             fail("--handoffs, --handoff: expected one run, without --message", Exit.BAD_INPUT)
         if other is not None and run.resolve() == other.resolve():
@@ -152,7 +156,8 @@ def _its_deliveries(
         listed = [{"at": one.node, "delay_ns": delay_ns(stories, one)} for one in ranked]
         print_as_json({"message": message, "deliveries": listed})
         return
-    say(f"{message}: {counted(len(ranked), 'delivery')}{', slowest first:' if ranked else ''}")
+    most = f" ({MOST_NODES} of {len(ranked)} are listed)" if len(ranked) > MOST_NODES else ""
+    say(f"{message}: {counted(len(ranked), 'delivery')}{f', slowest first{most}:' if ranked else ''}")
     if not ranked:
         say(f"Next: mobilenet show {quoted(run)}")
         return

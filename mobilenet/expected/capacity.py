@@ -70,7 +70,7 @@ def overload(scenario: Scenario, hosts: int) -> str | None:
     for share in (*_of_wires(scenario, hosts), *of_protocol(scenario, hosts)):
         if share.taken > share.most:
             taken = f"{share.taken:.0%}".replace("%", " %")
-            return f"the load takes {taken} of {share.of_what}, which is not far below its capacity"
+            return f"the load takes {taken} of {share.of_what}, and is therefore not far below capacity"
     return None
 
 

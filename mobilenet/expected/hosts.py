@@ -152,7 +152,7 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     if members_s >= scenario.duration_s:
         yield (
             f"hosts may need {members_s:.4g} s to join, and the active part ends after {scenario.duration_s:g} s, so"
-            " possibly nothing is delivered"
+            " it is possible that nothing is delivered"
         )
     attachment, joins_s = scenario.hosts.attachment, joins_after_s(scenario)
     if attachment.error_m > attachment.nearer_m and joins_s > attachment.tick_ms / 1000:

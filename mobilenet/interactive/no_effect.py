@@ -23,7 +23,7 @@ def require_effect(simulation: Simulation, now_ns: int, what: str, host: Any) ->
     is_up = node.up
     if what in OF_HOSTS_THAT_ARE_UP:
         if not is_up and simulation.movement.present[node.me]:
-            raise ScenarioError(f"do: {host} is down, so it cannot {what}; expected recover first")
+            raise ScenarioError(f"do: {host} is down, so it cannot {what}; expected `recover` first")
         return
     if is_up == (what == "recover"):
         raise ScenarioError(f"do: {no_effect(host, what)}")

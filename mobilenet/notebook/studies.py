@@ -67,7 +67,7 @@ class StudyFrames(frames.StudyFrames):
         return [*found, *conclusions, *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:
-        """Return the means as a table for LaTeX, which wants the package booktabs; `metrics` as for plot."""
+        """Return the means as a table for LaTeX, which needs the booktabs package; `metrics` as for plot."""
         return self._table(metrics, latex=True)
 
     def to_markdown(self, *metrics: str) -> str:

@@ -65,7 +65,7 @@ SIZES = Kind(
 )
 STATE = Kind(
     lambda value: type(value) is dict and all(map(_is_shown, (*value, *value.values()))),
-    "an object of finite numbers, texts without lone surrogates, true and false",
+    "an object of finite numbers, strings without lone surrogates, true and false",
 )
 
 

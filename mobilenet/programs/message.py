@@ -28,7 +28,7 @@ def text_of(key: str, value: Any) -> str:
     except ValueError:
         raise ValueError(f"{key} contains a number that is too large, expected at most 1.8e308") from None
     except RecursionError:
-        raise ValueError(f"{key} has too many nested lists and objects") from None
+        raise ValueError(f"{key} is too deeply nested") from None
     return text
 
 

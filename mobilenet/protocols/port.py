@@ -114,7 +114,7 @@ class Port(Protocol):
 
 
 class StationPort(Port, Protocol):
-    """Additional calls of the port of a station."""
+    """Calls that only a station's port has."""
 
     def expired(self, host: int) -> None:
         """Report that this host was silent for too long, and that the station gives up on it. The event `expire`
@@ -123,7 +123,7 @@ class StationPort(Port, Protocol):
 
 
 class HostPort(Port, Protocol):
-    """Additional calls of a host's port: upcalls to the application, which also form the host's trace."""
+    """Calls that only a host's port has: upcalls to the application, which are also recorded as the host's trace."""
 
     def deliver(self, message: MessageId, body: Any) -> None:
         """Deliver a message to the application. The event `deliver` is recorded, with the station of the host's
@@ -249,7 +249,7 @@ class StationProtocol(Protocol):
 
     def on_associated(self, host: int) -> None:
         """Handle a new association: from now on this host is up and in this station's cell. Called when a host appears
-        in the cell, enters it or recovers in it, just before the `on_cell` of the host. Optional.
+        in the cell, enters it or recovers in it, just before the host's `on_cell`. Optional.
         """
 
     def on_disassociated(self, host: int) -> None:
@@ -290,7 +290,7 @@ class Channel(Protocol):
 
     @property
     def taken(self) -> int:
-        """Return how many of the messages sent here the other end has acknowledged; these are always the first ones."""
+        """Return how many of the messages sent here the other end has acknowledged; they are always the first ones."""
 
     def say(self, message: Any) -> None:
         """Send a message after all earlier ones. Allowed from the creation of the channel, even before it is open,

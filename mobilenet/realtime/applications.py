@@ -153,7 +153,7 @@ class Applications:
     # --- what comes in
 
     def _take(self) -> None:
-        came = list(self._gateway.take())  # before the lines: all that was written before these were sent is read now
+        came = list(self._gateway.take())  # before the lines: all that was written before they were sent is read now
         self._tcp.answer()
         for me in sorted(self._hosts):
             self._read(me)

@@ -98,7 +98,9 @@ class Datagrams(Parameters):
         max_length=1000,
         description="files that programs write lines to, such as log{me}.txt; null: their standard output",
     )
-    lines: Lines | None = Field(default=None, description="lines that are read from these files or outputs; null: none")
+    lines: Lines | None = Field(
+        default=None, description="lines that are read from the log files or standard outputs; null: none"
+    )
     promises: Promise | None = Field(
         default=None, description="property that the verifier checks; null: none, and only datagrams have metrics"
     )

@@ -1,7 +1,7 @@
 """What only shows when the groups of a scenario are seen together.
 
 Model     files exist, stations and hosts that are named exist, the backbone connects them, and the run is not
-          far bigger than a user can have meant. Its size is estimated as deliveries (each host gets each
+          far bigger than a user could have meant. Its size is estimated as deliveries (each host gets each
           message), their way over the stations, and a few small matters for each node and second; where tables of
           frames or messages are wanted, also their rows: a frame for each of these things that is sent, and a row for
           each node that is in range of it. A drain is estimated apart, since how long it lasts is not known here
@@ -107,7 +107,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         except ValueError as error:
             yield "stations.backbone.edges", str(error)
     if backbone.kind != "tree" and "connections" in declaration_of(scenario.protocol).needs:
-        why = f"{scenario.protocol.name} uses connections between neighbours, which need kind: tree"
+        why = f"{scenario.protocol.name} uses connections between neighbours; expected tree"
         yield "stations.backbone.kind", why
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
         many = counted(count, "station")

@@ -62,10 +62,10 @@ class AbstractNetwork(Parameters):
         default=0.0,
         description="maximum additional delay of a message, drawn uniformly; links may then reorder messages",
     )
-    reception: Tu = Field(default=0.1, description="time to receive one message; latency is measured when it ends")
+    reception: Tu = Field(default=0.1, description="time to receive one message; included in the latency")
     hand_over: Tu = Field(
         default=0.1,
-        description="time from the end of reception until the protocol gets the message; not in the latency",
+        description="time from the end of reception until the protocol gets the message; not included in the latency",
     )
     loss: float = Field(
         default=0.0, ge=0, le=1, description="probability that a message to another process is lost; only for programs"
@@ -124,7 +124,7 @@ class DetectorParameters(Parameters):
         default="perfect", description="unreliable: suspicions may be wrong, and are withdrawn when an answer arrives"
     )
     mistakes: tuple[Mistake, ...] = Field(
-        default=(), max_length=10_000, description="planned false suspicions, only for mode: unreliable"
+        default=(), max_length=10_000, description="planned false suspicions; allowed only with mode 'unreliable'"
     )
 
     @model_validator(mode="after")

@@ -302,7 +302,11 @@ class ProcessScenario(ScenarioFile):
         if self.loses and not isinstance(protocol, ProcessProgram):
             lossy = self.network.loss if isinstance(self.network, AbstractNetwork) else 0
             path = "network.loss" if lossy else "network.partitions"
-            yield path, f"{protocol.name} assumes that no message is lost; only programs run with losses"
+            yield (
+                path,
+                f"{protocol.name} assumes that no message is lost; only programs can be run on a network that loses"
+                " messages",
+            )
         yield from self._detector_objections()
         yield from self._too_late()
         if (events := self._planned_events()) > self.limits.max_events:
@@ -337,7 +341,7 @@ class ProcessScenario(ScenarioFile):
         )
         for path, found in times.items():
             if max(found, default=0.0) > self.duration:
-                yield path, f"{max(found):g} is later than the end, duration: {self.duration:g}"
+                yield path, f"{max(found):g} is later than the end of the run (duration: {self.duration:g})"
 
     @property
     def _sources(self) -> int:

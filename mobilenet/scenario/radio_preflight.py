@@ -55,8 +55,8 @@ def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bo
         return
     if host < 0.9 * cell:
         yield (
-            f"wireless.tx_dbm: hosts are received up to {host:.0f} m, stations up to {cell:.0f} m: at the edge of a"
-            " cell, a host hears its station but is not heard"
+            f"wireless.tx_dbm: hosts are received up to {host:.0f} m away, but stations up to {cell:.0f} m away; at the"
+            " edge of a cell, a host therefore hears its station but is not heard"
         )
     rates = {"broadcast_rate_mbps": wireless.broadcast_rate_mbps}
     if sends_unicast:
@@ -66,5 +66,5 @@ def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bo
         if reach < REACHES * cell:
             yield (
                 f"wireless.{key}: {rate_mbps:g} Mb/s reaches {reach:.0f} m, but hosts attach to stations up to"
-                f" {cell:.0f} m away: frames from farther away are detected but lost; choose a slower rate"
+                f" {cell:.0f} m away, so frames from farther away are detected but lost; choose a slower rate"
             )

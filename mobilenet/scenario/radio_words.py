@@ -60,7 +60,7 @@ def radio_of_study(directory: Path) -> str | None:
 
 
 def _varying(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
-    """The keys that all have and that differ, with their values if these are few and simple."""
+    """The keys that all have and that differ, with their values if they are few and simple."""
     for key in groups[0] if groups else ():
         values = [group[key] for group in groups if key in group]
         different = [value for i, value in enumerate(values) if value not in values[:i]]

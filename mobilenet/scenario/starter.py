@@ -18,8 +18,8 @@ from mobilenet.tracks.projection import Origin
 LONGEST_S = 300
 MOST_CELLS = 500
 HEAD = (
-    "# Made by mobilenet inspect-tracks. All keys: mobilenet reference; change what you like, then: mobilenet check"
-    " THIS_FILE\n"
+    "# Made by mobilenet inspect-tracks. `mobilenet reference` lists all keys. Edit this file, then run:"
+    " mobilenet check THIS_FILE\n"
 )
 
 

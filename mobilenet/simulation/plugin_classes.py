@@ -50,7 +50,7 @@ TO_BE_WRITTEN = {  # in derived classes: those of the base raise NotImplementedE
 }
 NOT_OF_PROCESSES = {
     "needs": "processes have no connections",
-    "promises": "a broadcast among processes states order and delivers",
+    "promises": "a broadcast among processes states `order` and `delivers`",
     "buffers": "a broadcast among processes names them in BUFFERS",
 }
 
@@ -83,7 +83,7 @@ def require_protocol(found: type[Declaration], reference: str) -> None:
             found,
             reference,
             f"buffers is {found.buffers!r}, but its host and station name {tuple(sorted(measured))!r} in BUFFERS;"
-            " expected these, or no attribute buffers",
+            " expected the same names, or no attribute `buffers`",
         )
 
 

@@ -66,8 +66,7 @@ def declaration_for(
         )
     if "connections" in found.needs and scenario.stations.backbone.kind != "tree":
         raise ScenarioError(
-            f"stations.backbone.kind: {protocol.reference} uses connections between neighbours, which need the kind"
-            " tree"
+            f"stations.backbone.kind: {protocol.reference} uses connections between neighbours; expected tree"
         )
     return found, _settings(found, protocol)
 
@@ -146,7 +145,7 @@ def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast, allow
     declared["buffers"] = found.BUFFERS
     if own.buffers not in (None, found.BUFFERS):
         raise ScenarioError(
-            f"protocol.buffers: {own.reference} has the buffers {inline(list(found.BUFFERS))}, expected these, or null"
+            f"protocol.buffers: {own.reference} has the buffers {inline(list(found.BUFFERS))}; expected them or null"
         )
     values = {name: value if getattr(own, name) is None else getattr(own, name) for name, value in declared.items()}
     try:
@@ -174,8 +173,8 @@ def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenari
     found = OwnBuffers(hosts=_buffers_of(declared.host), stations=_buffers_of(declared.station))
     if own.buffers not in (None, found):
         raise ScenarioError(
-            f"protocol.buffers: the parties of {own.reference} have the buffers {inline(found.model_dump())}, expected"
-            " these, or null"
+            f"protocol.buffers: the parties of {own.reference} have the buffers {inline(found.model_dump())};"
+            " expected them or null"
         )
     said = {"promises": own.promises or declared.promises, "delivers_to_all": to_all, "tcp": tcp, "buffers": found}
     protocol = own.model_copy(update=said)

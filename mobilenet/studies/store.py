@@ -165,7 +165,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
 
 
 def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None] = lambda line: None) -> Study:
-    """Return the study with the replications of its directory if these are more and the caller gave no number."""
+    """Return the study with the replications of its directory if it has more and the caller gave no number."""
     if study.has_given_replications or not (path / "study.yaml").is_file():
         return study
     old = Study.load(path / "study.yaml")

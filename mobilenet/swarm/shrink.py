@@ -50,8 +50,8 @@ class Shrinking:
             self.scenario: AnyScenario = load_scenario(directory / "scenario.yaml")
         except ScenarioError:
             raise RunError(
-                f"{directory}: a schedule on the swarm's network without a radio, which cannot be shrunk; expected a"
-                " run of a scenario, or a swarm run with an odd seed"
+                f"{directory}: this is a schedule for the swarm's network without a radio, and such schedules cannot be"
+                " shrunk; expected a run of a scenario, or a swarm run with an odd seed"
             ) from None
         if self.scenario.protocol.name == "datagrams":
             raise RunError(f"{directory}: a run in real time, which cannot be repeated; expected a run in virtual time")

@@ -229,6 +229,6 @@ def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:
 def _warning(cut: LossyCut) -> str:
     return (
         f"from {cut.since_ns / 1e9:g} to {cut.until_ns / 1e9:g} s the link {cut.station}-{cut.other} was cut by hand"
-        f" and lost what was sent over it, but {cut.protocol} assumes lossless wires: a violation after that is not"
-        " evidence against it"
+        f" and lost what was sent over it, but {cut.protocol} assumes lossless wires; a violation after that time is"
+        " therefore not evidence against the protocol"
     )

@@ -105,7 +105,9 @@ class Words:
             case kinds.DETECTION:
                 return f"{place} enters the new cell; the attachment notices it at the end of this time"
             case kinds.IDLE:
-                return f"the next message, {s.reason}, is not broadcast yet" if s.reason else "no message is in transit"
+                if not s.reason:
+                    return "no message is in transit"
+                return f"the next message, {s.reason}, has not been broadcast yet"
             case kinds.PROGRAM:
                 return f"the program of {place} has the message and sends or delivers nothing"
             case kinds.ELSEWHERE:

@@ -40,7 +40,7 @@ class ListedChange(Parameters):
     host: HostName = Field(description="host that joins or leaves")
     at_s: float = Field(ge=0, le=1e6, description="time of the change")
     kind: Kind = Field(
-        description="join or leave, alternating for each host; a host whose first change is join is absent before it"
+        description="join or leave, alternating for each host; a host whose first change is 'join' is absent until then"
     )
 
 

@@ -43,7 +43,7 @@ class GaussMarkov(Parameters):
         default=0.75,
         ge=0,
         lt=1,
-        description="dependence of a velocity on the previous one: 0: none; near 1: hosts walk straight on",
+        description="dependence of a velocity on the previous one; 0: none; near 1: hosts walk straight on",
     )
     step_s: float = Field(default=1.0, ge=0.01, le=3600, description="time for which a host keeps a velocity")
     area: AreaParameters | None = Field(

@@ -172,7 +172,7 @@ def no_run(found: Inspection, most_s: float) -> tuple[str, str] | None:
     if len(found.recorded.t_s) == len(found.recorded.names):
         return f"{why}, since each has only one sample", "provide at least two samples of each host, under the same id"
     return (
-        f"{why}, the longest for {found.longest_s():g} s",
+        f"{why} (the longest stay is {found.longest_s():g} s)",
         "provide longer tracks, or check whether the times are in seconds",
     )
 

@@ -30,7 +30,7 @@ class OfHost(_AtATime):
     """Something that a host does, or that happens to it."""
 
     do: Literal["crash", "recover", "join", "leave", "broadcast"] = Field(description="kind of intervention")
-    host: HostName = Field(description="host to which this happens")
+    host: HostName = Field(description="host that the intervention affects")
 
 
 class Drag(_AtATime):
@@ -71,7 +71,7 @@ class Cut(_OfLink):
     do: Literal["cut"] = Field(description="kind of intervention")
     loses: bool = Field(
         default=False,
-        description="whether messages on the wire are lost, which protocols do not expect",
+        description="whether messages on the wire are lost; protocols do not expect such losses",
     )
 
 
@@ -85,7 +85,7 @@ class OfStation(_AtATime):
     """A station's radio sends and hears nothing from now on, or again."""
 
     do: Literal["radio_off", "radio_on"] = Field(description="kind of intervention")
-    station: StationName = Field(description="station to which this happens")
+    station: StationName = Field(description="station that the intervention affects")
 
 
 class Add(_AtATime):

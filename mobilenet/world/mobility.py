@@ -90,7 +90,7 @@ class HostsParameters(Parameters):
     @model_validator(mode="after")
     def _counted_once(self) -> HostsParameters:
         if isinstance(self.mobility, Tracks) and self.count is not None:
-            raise ValueError("count: the tracks determine it; to take fewer of them, set mobility.max_hosts")
+            raise ValueError("count: determined by the tracks; to use fewer of them, set mobility.max_hosts")
         if not isinstance(self.mobility, Tracks) and self.count is None:
             raise ValueError("count: missing, expected the number of hosts")
         return self

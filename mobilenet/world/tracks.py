@@ -48,7 +48,7 @@ class Tracks(Parameters):
         default=None,
         gt=0,
         le=1e9,
-        description="time in the file at which all tracks are cut off, after start_s; null: at the end of each track",
+        description="time in the file at which all tracks are cut off; later than start_s; null: the end of each track",
     )
     max_hosts: int | None = Field(
         default=None, ge=1, le=100_000, description="use only the first usable tracks, up to this number; null: all"
@@ -63,7 +63,7 @@ class Tracks(Parameters):
         default=None,
         ge=1,
         le=100_000,
-        description="number of usable tracks to use, drawn at random from the seed; null: all",
+        description="number of usable tracks to choose at random; drawn from the seed; null: all",
     )
     random_share: float | None = Field(
         default=None,

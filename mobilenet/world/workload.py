@@ -44,7 +44,7 @@ class WorkloadParameters(Parameters):
     messages: tuple[ListedMessage, ...] = Field(
         default=(),
         max_length=1_000_000,
-        description="list of broadcasts, each with its host and time; only for arrivals: explicit",
+        description="list of broadcasts, each with its host and time; allowed only with arrivals 'explicit'",
     )
 
     @model_validator(mode="after")
@@ -55,7 +55,7 @@ class WorkloadParameters(Parameters):
         elif self.interval_s is not None:
             raise ValueError(f"interval_s: has no effect when arrivals are {self.arrivals!r}")
         if self.messages and self.arrivals != "explicit":
-            raise ValueError("messages: only for arrivals: explicit")
+            raise ValueError("messages: allowed only with arrivals 'explicit'")
         return self
 
     @property

@@ -498,6 +498,6 @@ def test_a_host_that_is_down_cannot_do_anything(what: str, served: Server) -> No
         talk.since()
         talk.play_to(2)
         assert "error" not in talk.do("crash", host="h1")
-        assert talk.do(what, host="h1")["error"] == f"do: h1 is down, so it cannot {what}; expected recover first"
+        assert talk.do(what, host="h1")["error"] == f"do: h1 is down, so it cannot {what}; expected `recover` first"
         assert "error" not in talk.do("recover", host="h1")
         assert "error" not in talk.do(what, host="h1")

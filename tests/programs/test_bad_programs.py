@@ -54,11 +54,11 @@ BAD = {
     "too large to store": ("""print('{"do":"store","stable":1e400}')""", "stable contains a number that is too large"),
     "too large to show": (
         """print('{"do":"show","state":{"held":1e400}}')""",
-        "expected an object of finite numbers, texts without lone surrogates, true and false",
+        "expected an object of finite numbers, strings without lone surrogates, true and false",
     ),
     "half a sign to show": (
         """print('{"do":"show","state":{"\\\\ud800":1}}')""",
-        "expected an object of finite numbers, texts without lone surrogates, true and false",
+        "expected an object of finite numbers, strings without lone surrogates, true and false",
     ),
     "half a sign as a tag": (
         """print('{"do":"broadcast","message":1,"tag":"\\\\ud800"}')""",

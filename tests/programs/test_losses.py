@@ -129,7 +129,7 @@ def test_what_is_wrong_is_one_line(network: dict[str, Any], why: str, tmp_path: 
 
 def test_protocols_of_papers_lose_nothing() -> None:
     reliable = Path(mobilenet.__file__).parents[1] / "scenarios" / "vcube" / "reliable.yaml"
-    with pytest.raises(ScenarioError, match="assumes that no message is lost; only programs run with losses"):
+    with pytest.raises(ScenarioError, match="assumes that no message is lost; only programs can be run on a network"):
         load_scenario(reliable, ["network.loss=0.1"])
 
 

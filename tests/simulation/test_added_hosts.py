@@ -186,7 +186,7 @@ def problem(outcome: Outcome, scenario: Scenario) -> str | None:
         ({"at_s": 6}, "it appears only at 6.000000 s"),
         ({"at_s": 4}, "neither broadcasts|broadcast, but its application|positions: h6 is not recorded at 5 s"),
         ({"to_m": [140, 20]}, "positions: h6 moves"),
-        (None, "h6: in_coverage, although it appears only at 8.123457 s"),
+        (None, "h6 has the event in_coverage, although it appears only at 8.123457 s"),
     ],
 )
 def test_a_record_is_held_to_where_and_when(changed: dict[str, Any] | None, said: str) -> None:

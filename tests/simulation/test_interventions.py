@@ -282,5 +282,5 @@ def test_what_is_over_cannot_be_put_in() -> None:
 
 
 def test_there_must_be_an_interval_to_change() -> None:
-    with pytest.raises(ScenarioError, match="arrivals are 'none', which have no interval to change"):
+    with pytest.raises(ScenarioError, match="arrivals are 'none', so no interval can be changed"):
         scenario([{"at_s": 1, "do": "interval", "interval_s": 1}], "workload={arrivals: none}")

@@ -349,7 +349,7 @@ def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("0,a,0,0\n5,a,1,0\n9,b,0,0\n", "no host is present for more than 5 s, the longest for 5 s"),
+        ("0,a,0,0\n5,a,1,0\n9,b,0,0\n", "no host is present for more than 5 s (the longest stay is 5 s)"),
         ("0,a,0,0\n2000000,a,1,0\n", "line 3: 'a' has no sample for 2000000 s, but at most 1000000 s can be bridged"),
         ("0,a,0,0\n1,a,0,0\n400,b,0,0\n406,b,1,1\n", ""),
         ("0,a,0,0\n6,b,0,0\n12,a,0,0\n", ""),

@@ -156,7 +156,7 @@ def one_delivery_leaves_out_a_link(copy: Copy) -> None:
 # --- the detector
 
 
-@edit("record", "at the end p1 does not suspect p8, which crashed", "reliable")
+@edit("record", "at the end of the run, p1 does not suspect p8, which crashed", "reliable")
 @edit("record", "does not suspect", "drawn mistaken")
 def suspicions_are_left_out(copy: Copy) -> None:
     trusts = copy.rows("trust")

@@ -468,7 +468,7 @@ def what_was_sent_to_all_was_sent_to_one(copy: Copy) -> None:
     raise AssertionError
 
 
-@edit("can have arrived", "nodes")
+@edit("could have arrived", "nodes")
 def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
     """It is told of the next one from the same process instead, which is in transit then."""
     table, sent = copy.lines, {}

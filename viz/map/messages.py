@@ -5,7 +5,7 @@ Model     happened-before, only from the events: the immediate predecessors of a
           host that delivers m has all of m's predecessors (causal order), so they leave its frontier when m enters.
           Without the promise of causal order no message has to follow another one, and none has predecessors.
           Where a run has more than DELIVERIES deliveries, the page holds those of a sample: every k-th message, and the
-          immediate predecessors of these, so that it can show what each k-th one waits for
+          immediate predecessors of them, so that it can show what each k-th one waits for
 Units     nanoseconds; delays in seconds (float32: seven digits)
 Shapes    deliveries sorted by message, then time; `ends[i]` is where those of message i end
 Errors    none

@@ -6,7 +6,7 @@ Model     no carrier sense, no back-off, no retries. A broadcast frame, or one w
           receiver's acknowledgement is out of band, so it takes no time, is never lost, and comes in the instant in
           which the last bit arrives; without it the frame is given up `timeout_ns` after its first bit was sent (but
           not before a receiver could have had all of it). What is lost is lost: the layers above must send again.
-          All datagrams are sent as broadcasts are: INET would acknowledge these as well (the
+          All datagrams are sent as broadcasts are: INET would acknowledge them as well (the
           delay of paper/static.yaml was 0.4 and 8 % longer with that, on two seeds).
           Full duplex: a sender also receives. Else sending aborts receiving, as with every other MAC
 Units     integer nanoseconds

@@ -97,7 +97,7 @@ class Interference:
         return until
 
     def overlapping(self, frame: Frame) -> list[Frame]:
-        """All others that can have been in the air together with it at one of its receivers."""
+        """All others that could have been in the air together with it at one of its receivers."""
         start, end = frame.start_ns - FARTHEST_NS, frame.start_ns + frame.duration_ns + FARTHEST_NS
         x, y, near2 = frame.x_m, frame.y_m, self._near2
         found = []

@@ -1,7 +1,7 @@
 """List the nodes that may be in range of a sender: nearly exact, at nearly no cost.
 
 Model     Square bins as wide as the longest range; around them a candidate list per node (a Verlet list):
-          all nodes within range plus a margin, good until two of them can have used the margin up.
+          all nodes within range plus a margin, good until two of them could have used the margin up.
           The medium tests the exact distance of the candidates, so the list may hold too many, never too few.
 Units     metres, integer nanoseconds
 Source    Verlet, Computer "Experiments" on Classical Fluids I (1967) for the margin; ours: docs/models/radio.md

@@ -3,7 +3,7 @@
 Units     seconds and messages, as the names show
 Errors    pydantic.ValidationError at construction only: unknown key, wrong type, out of range, not finite
 Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that tolerates dynamics of mobile
-          networks (2020), section V; "ours" is docs/protocols/mobile-causal.md
+          networks (2020), section V; the rest is from docs/protocols/mobile-causal.md
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ class MobileCausalParameters(BaseModel):
         default=20,
         ge=1,
         le=10_000,
-        description="maximum number of resent copies in the radio's queue (ours)",
+        description="maximum number of resent copies in the radio's queue (not in the paper)",
     )
     resend_share: float = Field(
         default=0.25,
         gt=0,
         le=1,
-        description="share of the time that resent copies may take; resending pauses after each batch; 1: all (ours)",
+        description="share of the time for resent copies; resending pauses after each batch; 1: all (not in the paper)",
     )
     resend_first_s: float = Field(
         default=1.0,
         gt=0,
         le=60,
-        description="the interval I(x) when nothing is pending (paper: 1)",
+        description="interval I(x) when nothing is pending (paper: 1)",
     )
     resend_full_s: float = Field(
         default=0.2,
         gt=0,
         le=60,
-        description="the interval I(x) when a whole window is pending (paper: 0.2; linear in between: ours)",
+        description="interval I(x) when a whole window is pending (paper: 0.2; linear in between: not in the paper)",
     )
     resend_jitter_low: float = Field(
         default=0.7,
         gt=0,
         le=1,
-        description="minimum random factor of I(x), the control interval and the heartbeat (ours)",
+        description="minimum random factor of I(x), the control interval and the heartbeat (not in the paper)",
     )
     resend_jitter_high: float = Field(
         default=1.3,
         ge=1,
         le=10,
-        description="maximum random factor of I(x), the control interval and the heartbeat (ours)",
+        description="maximum random factor of I(x), the control interval and the heartbeat (not in the paper)",
     )
     ack_min_s: float = Field(
         default=0.25,
@@ -72,83 +72,89 @@ class MobileCausalParameters(BaseModel):
         default=0.75,
         gt=0,
         le=60,
-        description="maximum delay of an acknowledgement (ours)",
+        description="maximum delay of an acknowledgement (not in the paper)",
     )
     heartbeat_s: float = Field(
         default=2.0,
         gt=0,
         le=600,
-        description="maximum time between two acknowledgements of a connected host, times the jitter (ours)",
+        description=(
+            "maximum time between two acknowledgements of a connected host, times the jitter (not in the paper)"
+        ),
     )
     silent_after_s: float = Field(
         default=5.0,
         gt=0,
         le=600,
-        description="silence of a host after which nothing is resent to it (ours)",
+        description="time without a frame from a host after which nothing more is resent to it (not in the paper)",
     )
     control_interval_s: float = Field(
         default=0.25,
         gt=0,
         le=60,
-        description="interval at which join, init and leave are repeated, times the jitter (ours)",
+        description="interval at which join, init and leave are repeated, times the jitter (not in the paper)",
     )
     forwarding_jitter_s: float = Field(
         default=0.020,
         ge=0,
         le=10,
-        description="maximum time that a message from another station waits for its first radio frame (ours)",
+        description=(
+            "maximum time that a message from another station waits for its first radio frame (not in the paper)"
+        ),
     )
     first_join_spread_s: float = Field(
         default=2.0,
         ge=0,
         le=600,
-        description="period in which hosts that are present from the beginning join, at random times (ours)",
+        description=(
+            "period in which hosts that are present from the beginning join, at random times (not in the paper)"
+        ),
     )
     cookie_lifetime_s: float = Field(
         default=10.0,
         gt=0,
         le=600,
-        description="time for which a station remembers the challenge of a join (ours)",
+        description="time for which a station remembers the challenge of a join (not in the paper)",
     )
     repair: Literal["none", "selective"] = Field(
         default="none",
-        description="none: losses are repaired as in the paper; selective: as in docs/protocols/repair.md (ours)",
+        description="none: repair as in the paper; selective: as in docs/protocols/repair.md (not in the paper)",
     )
     report_s: float = Field(
         default=0.04,
         gt=0,
         le=10,
-        description="selective: maximum delay of the first report of a gap; it doubles with each further one (ours)",
+        description="selective: maximum delay of the first report of a gap; then doubled each time (not in the paper)",
     )
     most_reports: int = Field(
         default=5,
         ge=1,
         le=100,
-        description="selective: maximum number of reports of a gap without progress (ours)",
+        description="selective: maximum number of reports of a gap without progress (not in the paper)",
     )
     repair_rest_s: float = Field(
         default=0.02,
         ge=0,
         le=10,
-        description="selective: time after a copy in which a report causes no other copy (ours)",
+        description="selective: time after a copy during which a report causes no other copy (not in the paper)",
     )
     doubt_s: float = Field(
         default=0.06,
         ge=0,
         le=10,
-        description="selective: time after which a copy that a host does not mention counts as lost (ours)",
+        description="selective: time after which a copy that a host does not mention counts as lost (not in the paper)",
     )
     cell_copies: int = Field(
         default=4,
         ge=1,
         le=100,
-        description="selective: copies for all hosts of the cell before a host that lacks one gets its own (ours)",
+        description="selective: copies for the whole cell before a host that lacks one gets its own (not in the paper)",
     )
     uplink_s: float = Field(
         default=0.1,
         gt=0,
         le=60,
-        description="selective: time after which a host sends its own message again; it doubles up to I(x) (ours)",
+        description="selective: time until a host resends its own message; doubled up to I(x) (not in the paper)",
     )
     expiry_s: float | None = Field(
         default=None,
@@ -158,7 +164,7 @@ class MobileCausalParameters(BaseModel):
     stub_lifetime_s: float | None = Field(
         default=None,
         gt=0,
-        description="time for which a host's context is kept after its expiry; null: forever (ours)",
+        description="time for which a host's context is kept after its expiry; null: forever (not in the paper)",
     )
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ Assumes     channels are FIFO and may end at any time. Stable survives crashes; 
 Rules       each with what happens without it:
             R1  all that is delivered or broadcast between Return and Safe is sent again over the new link, first: what
                 the host delivers from s1 in that time may be slower on the wire than its own next message over s2
-            R2  `via`: while these are in transit, both s1 and s2 know a part of the host's past. A host that crashes
+            R2  `via`: while they are in transit, both s1 and s2 know a part of the host's past. A host that crashes
                 now and comes back at s3 has to be known from both
             R3  own messages are unsent until a station has them: a crash would lose them, though the host has delivered
                 them
@@ -281,7 +281,7 @@ class Host:
             self._wait_timer.start(round(self._p.handoff_wait_s * SECOND))
 
     def on_taken(self, channel: Channel) -> None:
-        """A station has these: it will pass them on, whatever becomes of this host."""
+        """A station has these messages: it will pass them on, whatever becomes of this host."""
         if channel is not self._primary:
             return
         sent, taken = self._sent, channel.taken

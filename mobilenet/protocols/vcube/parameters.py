@@ -79,9 +79,7 @@ class CausalParameters(BroadcastParameters):
     mtu_bytes: int = Field(default=1500, ge=1, le=1_000_000)
     header_bytes: int = Field(default=20, ge=0, le=10_000)
     message_bytes: int = Field(default=50, ge=0, le=1_000_000, description="size of a message without its vector clock")
-    entry_bytes: int = Field(
-        default=4, ge=0, le=1_000, description="size of each entry of a vector clock that has changed"
-    )
+    entry_bytes: int = Field(default=4, ge=0, le=1_000, description="size of each changed entry of a vector clock")
 
     @model_validator(mode="after")
     def _room_in_a_packet(self) -> Self:

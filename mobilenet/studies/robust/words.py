@@ -37,8 +37,8 @@ def said_of_mac(plan: Plan) -> str | None:
     if not changed:
         return None
     return (
-        f"mac: {plan.mac} does not support the rates of 802.11: {', '.join(changed)} run with mac: dcf, so the MAC"
-        " differs as well"
+        f"`mac: {plan.mac}` does not support the rates of 802.11, so {', '.join(changed)} run with `mac: dcf`, and the"
+        " MAC differs as well"
     )
 
 
@@ -91,7 +91,7 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
         " direction on all radios. It flips where it is significant in the opposite direction.",
         _table(head, lines),
         f"Ratios (×) or differences from the baseline with {sure} t intervals, paired over the same worlds, at least"
-        f" {plan.study.replications.min} of them. A question mark means: not significant. P-values are"
+        f" {plan.study.replications.min} of them. A question mark means that an effect is not significant. P-values are"
         " adjusted by Holm's method over the whole table.",
         *(["Unstable: the backlog at stations and hosts keeps growing, so the mean is undefined:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),

@@ -192,8 +192,7 @@ class _Record:
             yield (
                 f"{hops.words(row)}: a copy of {hops.table['message'][row]}, sent after a message that its host"
                 f" prepared at {made_ns[at] / SECOND:.6f} s, when the host already knew that its first"
-                f" {through[at]} messages"
-                " had arrived"
+                f" {through[at]} messages had arrived"
             )
 
     def _position_problems(self) -> Iterator[str]:

@@ -119,7 +119,8 @@ def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str |
         return None
     row = min(wrong)
     node, of, kinds = events["node"][row], events["station"][row], " or ".join(ACTS[event])
-    return f"{_event(events, row)}: {node}: {event} with {of}, but {node} receives no {kinds} from {of} at that time"
+    what = f"{node} has the event {event} with {of}"
+    return f"{_event(events, row)}: {what}, but receives no {kinds} from {of} at that time"
 
 
 def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
@@ -143,7 +144,7 @@ def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
             times[node] = np.sort(np.concatenate(heard_ns))
         last = int(np.searchsorted(times[node], now_ns, "right")) - 1
         if last < 0 or times[node][last] < now_ns - heard.delay_ns:
-            return f"{_event(events, row)}: {node}: {event}, but {node} receives no {DATA[0]} at that time"
+            return f"{_event(events, row)}: {node} has the event {event}, but receives no {DATA[0]} at that time"
     return None
 
 
@@ -173,7 +174,8 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
             times = heard.handed_up(nodes.index(node), nodes.index(station))[0]
             if np.searchsorted(times, begun_ns[node]) == np.searchsorted(times, now_ns, "right"):
                 return (
-                    f"{_event(events, row)}: {node}: {event} with {station}, which receives nothing from it in between"
+                    f"{_event(events, row)}: {node} has the event {event} with {station}, which receives nothing from"
+                    " it in between"
                 )
     return None
 
@@ -247,7 +249,7 @@ def _expiry(detail: str | None) -> Expiry | None:
 
 
 def _silences(at_ns: np.ndarray, twice: np.ndarray, now_ns: int, delay_ns: int) -> list[tuple[int, int]]:
-    """What a silence can have lasted by now, from the least and the most; of several the last row comes last."""
+    """What a silence could have lasted by now, from the least and the most; of several the last row comes last."""
     until = int(np.searchsorted(at_ns, now_ns, "right"))
     spans: list[tuple[int, int]] = []
     for i in range(until - 1, -1, -1):

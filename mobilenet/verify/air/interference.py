@@ -94,7 +94,7 @@ def _others(
     pairs: Pairs, air: Air, rows: np.ndarray, power_mw: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For the rows of one receiver, by start: the strongest other frame that surely disturbs each, the power of all
-    that may, and how many these are.
+    that may, and how many there are.
     """
     start_ns, end_ns, delay_ns = pairs.start_ns[rows], pairs.end_ns[rows], pairs.delay_ns
     since_ns, until_ns = start_ns + delay_ns + air.sync_ns, end_ns - air.tail_ns

@@ -6,7 +6,7 @@ Checks    row for row the same pairs
           without fading the power between two nodes that stand still is always the same, and the same in both
           directions, except for what stations send more
           an SINR where the frame was received to its end, and only there, unless it was lost to a stronger one; no
-          larger than the power above the noise; no smaller, if no other frame can have been in the air
+          larger than the power above the noise; no smaller, if no other frame could have been in the air
           `bit_errors` only where noise can break a frame
 Units     dBm, dB; metres
 Shapes    over rows

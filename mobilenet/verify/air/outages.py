@@ -51,7 +51,7 @@ class Outages:
         return np.searchsorted(begins, until_ns) > np.searchsorted(begins, since_ns, "right")
 
     def touches(self, node: int, since_ns: np.ndarray, until_ns: np.ndarray) -> np.ndarray:
-        """Whether the node may have been down at any time between these, both included."""
+        """Whether the node may have been down at any time between these times, both included."""
         begins, ends = self._spans(node)
         return np.searchsorted(begins, until_ns, "right") > np.searchsorted(ends, since_ns)
 

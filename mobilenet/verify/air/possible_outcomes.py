@@ -53,22 +53,22 @@ class Unseen(NamedTuple):
     around_ns: int  # no frame takes longer to a node that it disturbs
 
     def may_send(self, node: int, until_ns: int) -> bool:
-        """Whether a frame of this node can have begun by then and not have ended with the run."""
+        """Whether a frame of this node could have begun by then and not have ended with the run."""
         if self.longest_ns is not None and until_ns + self.longest_ns + 2 * self.around_ns < self.end_ns:
             return False
         return bool(self.last_start_ns[node] <= until_ns)
 
     def may_reach(self, receiver: int, until_ns: int) -> bool:
-        """Whether any node except this one can have begun a frame without a row by then."""
+        """Whether any node except this one could have begun a frame without a row by then."""
         return any(self.may_send(node, until_ns) for node in range(len(self.last_start_ns)) if node != receiver)
 
     def may_disturb(self, pairs: Pairs, row: int) -> bool:
-        """Whether a frame without a row can have been in the air with that of this row."""
+        """Whether a frame without a row could have been in the air with that of this row."""
         since_ns, until_ns = int(pairs.start_ns[row]) - self.around_ns, int(pairs.end_ns[row]) + self.around_ns
         return self.may_reach(int(pairs.receiver[row]), until_ns) or self.may_be_hidden(since_ns, until_ns)
 
     def may_be_hidden(self, since_ns: int, until_ns: int) -> bool:
-        """Whether a frame without receivers can have been in the air then."""
+        """Whether a frame without receivers could have been in the air then."""
         until = None if self.longest_ns is None else until_ns + self.longest_ns
         return self.hidden.may_end_between(since_ns, until)
 
@@ -227,7 +227,7 @@ def _others(start_ns: np.ndarray, end_ns: np.ndarray, pairs: Pairs) -> tuple[np.
 
 
 def alone_in_the_air(pairs: Pairs) -> np.ndarray:
-    """Frame by frame, whether no other frame with rows can have been in the air with it."""
+    """Frame by frame, whether no other frame with rows could have been in the air with it."""
     start_ns, end_ns = pairs.start_ns[pairs.first], pairs.end_ns[pairs.first]
     order = np.argsort(start_ns, kind="stable")
     _, possibly = _others(start_ns[order], end_ns[order], pairs)

@@ -124,7 +124,7 @@ class Hidden:
         self._most = values - np.searchsorted(ends, self._at_ns - pairs.delay_ns)
 
     def may_end_between(self, since_ns: int, until_ns: int | None) -> bool:
-        """Whether any of them can have ended then; None: at any time after that."""
+        """Whether any of them could have ended then; None: at any time after that."""
         if self._acks > 0 or not len(self._at_ns):
             return True
         before = int(np.searchsorted(self._at_ns, since_ns)) - 1

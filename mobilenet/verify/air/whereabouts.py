@@ -1,4 +1,4 @@
-"""Bound how near two nodes can have been, and how far apart, by their recorded positions.
+"""Bound how near two nodes could have been, and how far apart, by their recorded positions.
 
 Model     a host is as far from a recorded position as it can walk since then, or until then, at most. A position before
           or after a drag shows nothing of the other side of it. When the active part is over, hosts may be

@@ -1,4 +1,4 @@
-"""Check that the recorded network can have carried each message to the program that delivers it.
+"""Check that the recorded network could have carried each message to the program that delivers it.
 
 Checks    a program delivers a message of another node only after something has reached it, directly or through others,
           that was sent since the broadcast of this message
@@ -51,13 +51,13 @@ class Knowledge:
             known[other] = max(known.get(other, 0), number)
 
     def has_heard_of(self, node: str, message: str) -> bool:
-        """Whether this message can have reached the node. True of messages that were not broadcast."""
+        """Whether this message could have reached the node. True of messages that were not broadcast."""
         source = message.rpartition(":")[0]
         return source == node or self._of.get(node, {}).get(source, 0) >= self._place.get(message, 0)
 
 
 def uncarried_problem(run: Evidence) -> str | None:
-    """Return a sentence on the first delivery that nothing can have carried. Only of programs: they may talk to each
+    """Return a sentence on the first delivery that nothing could have carried. Only of programs: they may talk to each
     other in ways that the emulator does not see.
     """
     protocol = run.manifest.get("protocol")

@@ -39,8 +39,8 @@ def inputs_problem(
         elif (wrong := next(known.wrongs(line), None)) is not None:
             key, is_told, due = wrong
             return (
-                f"lines: row {row}: {line.node} is notified at {line.at_ns / 1e9:.6f} s in {line.object.get('ev')} that"
-                f" {key} is {cut(encode(is_told), LONGEST)}, expected {due}"
+                f"lines: row {row}: the event {line.object.get('ev')} of {line.node} at {line.at_ns / 1e9:.6f} s states"
+                f" that {key} is {cut(encode(is_told), LONGEST)}, expected {due}"
             )
     return known.timers.missed(events, round(manifest["simulated_s"] * 1e9))
 

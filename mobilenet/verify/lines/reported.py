@@ -57,7 +57,7 @@ def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifes
         if line.said:
             reports.update(_reports(line, node))
         elif (wrong := _told_wrongly(line.object, node)) is not None:
-            return f"lines: row {row}: {line.node} is notified at {line.at_ns / SECOND:.6f} s {wrong}"
+            return f"lines: row {row}: at {line.at_ns / SECOND:.6f} s, {line.node} is {wrong}"
     recorded = Counter(_reports_on_record(events))
     for at_ns, name, event, what in sorted((reports - recorded) + (recorded - reports)):
         key = at_ns, name, event, what
@@ -99,11 +99,14 @@ def _told_wrongly(what: dict[str, Any], node: _Node) -> str | None:
     if event == "start":
         node.begin()
     elif event in ("join", "leave") and (event == "join") != node.is_out:
-        return f"to {event}, but it is {'out' if node.is_out else 'not out'}"
+        return f"asked to {event}, but it is {'out' if node.is_out else 'not out'}"
     elif event in ("sent", "dropped"):
         tag = encode(what["tag"])
         if not node.tags[tag]:
-            return f"of a frame with the tag {tag}, but it requested no such frame or has already been notified of it"
+            return (
+                f"notified of a frame with the tag {tag}, but it requested no such frame or has already been notified"
+                " of it"
+            )
         node.tags[tag] -= 1
     return None
 

@@ -1,4 +1,4 @@
-"""Check that programs were notified of the timers that they had set, when these were due.
+"""Check that programs were notified of the timers that they had set, when they were due.
 
 Checks    a timer that is reported was set in the same life, not reported since, and not cancelled. It comes when
           it was due or, with `between_ns`, within what was asked for

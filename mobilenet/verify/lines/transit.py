@@ -37,7 +37,7 @@ def transit_problem(rows: Iterable[Any], plan: ProcessPlan) -> str | None:
                 by_then = sum(at_ns + least_ns <= line.at_ns for at_ns in known_ns)
                 return (
                     f"lines: row {row}: p{me} is notified at {line.at_ns / 1e9:.9f} of copy {place + 1} of the same"
-                    f" message from p{what['from']}, but only {by_then} can have arrived"
+                    f" message from p{what['from']}, but only {by_then} could have arrived"
                 )
     return None
 

@@ -4,7 +4,7 @@ Checks    a process crashes when the scenario plans it, once, and never recovers
           it broadcasts at the planned times, until it crashes, and numbers its messages from 0
           no message is delivered sooner than the network can bring it
           without a failure detector no process is suspected; a perfect one suspects every crashed process, once, and
-          no other one; any detector suspects and trusts in turns, and first when a test can have failed. In a run at
+          no other one; any detector suspects and trusts in turns, and first when a test could have failed. In a run at
           rest each process that is up suspects each crashed one
 Model     all this follows from scenario and seed, from the network and from the detector, whatever the protocol does
 Units     integer nanoseconds
@@ -181,7 +181,10 @@ class _Suspicions:
                 for node in sorted(self._names - set(self._crashed)):
                     history = self._suspected.get((node, other))
                     if not history or not history[-1][1]:
-                        yield f"at the end {node} does not suspect {other}, which crashed, but the run is at rest"
+                        yield (
+                            f"at the end of the run, {node} does not suspect {other}, which crashed, although the run"
+                            " is at rest"
+                        )
         for at_ns, by, about in detector.mistakes:
             history = self._suspected.get((by, about), [])
             before = [suspects for time_ns, suspects in history if time_ns < at_ns]

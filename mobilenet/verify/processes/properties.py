@@ -34,7 +34,7 @@ class ProcessJudge:
         for row, (time, node, event, message) in enumerate(zip(*columns, strict=True)):
             when = f"at {time / 1e9:g} (event {row})"
             if node in self.crashed:
-                self._violated("membership", f"{when}: {node} has a {event} after its crash")
+                self._violated("membership", f"{when}: event {event} of {node} occurs after its crash")
             if event == "deliver":
                 self._deliver(node, message, when)
             elif event == "broadcast":

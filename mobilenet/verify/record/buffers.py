@@ -124,7 +124,7 @@ class _Record:
         for i in np.flatnonzero(grown > sent).tolist():
             yield (
                 f"samples: the sbuffer of {node} has taken {grown[i]:g} messages by {_s(sizes.times[i])}, but"
-                f" only {sent[i]} can have arrived"
+                f" only {sent[i]} could have arrived"
             )
 
     def _arrivals(self, station: str) -> np.ndarray:

@@ -74,7 +74,8 @@ class _Host:
         for turn in self._turns:
             if turn.at_ns < self._end_ns and (problem := self._turn_problem(turn)) is not None:
                 what = IN_COVERAGE if turn.covered else OUT_OF_COVERAGE
-                yield f"events: at {turn.at_ns / SECOND:.6f} s (event {turn.row}): {self._node}: {what}, {problem}"
+                when = f"at {turn.at_ns / SECOND:.6f} s (event {turn.row})"
+                yield f"events: {when}: {self._node} has the event {what}, {problem}"
         yield from self._position_problems()
 
     def _turn_problem(self, turn: _Turn) -> str | None:

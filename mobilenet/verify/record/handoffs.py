@@ -86,7 +86,7 @@ class _Handoffs:
                 )
             if self._quiescent and not len(after) and len(delivered) < recovered:
                 return (
-                    f"{self._when(row)}: {node}: handoff_end counts {counted(recovered - len(delivered), 'message')}"
+                    f"{self._when(row)}: {node}'s handoff_end counts {counted(recovered - len(delivered), 'message')}"
                     " more as recovered than the node delivers before the run is at rest"
                 )
         return None

@@ -48,7 +48,7 @@ def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expecte
     )
     told = lists.last("radio_acknowledgements")
     if told is not None and told != acknowledging:
-        yield f"samples: {told:g} radio_acknowledgements at the end, but {acknowledging} messages acknowledge"
+        yield f"samples: {told:g} radio_acknowledgements at the end, but {acknowledging} messages are acknowledgements"
 
 
 class _Lists:

@@ -1,4 +1,4 @@
-"""Check that every node can have been where the record has it.
+"""Check that every node could have been where the record has it.
 
 Checks    positions are finite numbers; those of stations are the scenario's, once, at the beginning
           a host's positions are recorded at the scenario's interval, from when it appears on, without a hole

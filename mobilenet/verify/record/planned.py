@@ -38,9 +38,9 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
         event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
         plan = plans.get(node)
         if plan is None:
-            problem: str | None = f"{event}, but the scenario has {counted(len(plans), 'host')}"
+            problem: str | None = f"has the event {event}, but the scenario has {counted(len(plans), 'host')}"
         elif now_ns < plan.appears_ns:
-            problem = f"{event}, although it appears only at {_s(plan.appears_ns)}"
+            problem = f"has the event {event}, although it appears only at {_s(plan.appears_ns)}"
         elif event in ("broadcast", "refused"):
             problem = _offer_problem(plan.offers_ns, offered[node], now_ns, event)
             offered[node] += 1
@@ -49,7 +49,7 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
         else:
             continue
         if problem is not None:
-            return f"events: at {_s(now_ns)} (event {row}): {node}: {problem}"
+            return f"events: at {_s(now_ns)} (event {row}): {node} {problem}"
     for node, plan in plans.items():
         left = (plan.offers_ns or [])[offered[node] :]
         if left and (plan.vanishes_ns is None or left[0] < plan.vanishes_ns):
@@ -84,10 +84,10 @@ def _offer_problem(offers_ns: list[int] | None, over: int, now_ns: int, event: s
         if next_ns == now_ns:
             return None
         return (
-            f"{event}, but its application {'next wants' if next_ns > now_ns else 'wanted'} to broadcast at"
-            f" {_s(next_ns)}{'' if next_ns > now_ns else ', and nothing happened then'}"
+            f"has the event {event}, but its application {'next wants' if next_ns > now_ns else 'wanted'} to broadcast"
+            f" at {_s(next_ns)}{'' if next_ns > now_ns else ', and nothing happened then'}"
         )
-    return f"{event}, but its application does not want to broadcast any more"
+    return f"has the event {event}, but its application does not want to broadcast any more"
 
 
 class _Crashes:

@@ -1,4 +1,4 @@
-"""Check that hosts can have been with the stations that events name, by their recorded positions.
+"""Check that hosts could have been with the stations that events name, by their recorded positions.
 
 Checks    a host comes into coverage and delivers, and where its protocol's conduct is known joins, begins and ends
           handoffs, with a station that its positions before and after allow: in range, and no further than the
@@ -67,7 +67,8 @@ def stations_problem(
         )
     row, why = min(found)
     event, who, with_whom = (events[name][row] for name in ("event", "node", "station"))
-    return f"events: at {events['time_ns'][row] / SECOND:.6f} s (event {row}): {who}: {event} with {with_whom}, {why}"
+    when = f"at {events['time_ns'][row] / SECOND:.6f} s (event {row})"
+    return f"events: {when}: {who} has the event {event} with {with_whom}, {why}"
 
 
 def _stays(events: Table, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expected) -> str | None:

@@ -109,7 +109,7 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
             "detector={mode: unreliable, mistakes: [{at: 1, by: p3, about: p3}]}",
             "detector.mistakes: a process cannot suspect itself",
         ),
-        ("faults=[{process: p1, at: 100001}]", "faults: 100001 is later than the end, duration: 100000"),
+        ("faults=[{process: p1, at: 100001}]", "faults: 100001 is later than the end of the run .duration: 100000.$"),
         ("random_faults={count: 1, latest: 200000}", "random_faults.latest: 200000 is later than the end"),
         ("workload.instants={kind: at, time: 200000}", "workload.instants: 200000 is later than the end"),
         ("workload.instants={kind: uniform, latest: 200000}", "workload.instants: 200000 is later than the end"),

@@ -100,7 +100,7 @@ def test_combinations_that_do_not_go_together() -> None:
         (["stations.backbone.edges=[[0, 1]]"], "stations.backbone.edges: 1 edge cannot connect 7 stations"),
         (
             ["protocol={name: tcp_flooding}"],
-            "stations.backbone.kind: tcp_flooding uses connections between neighbours, which need kind: tree",
+            "stations.backbone.kind: tcp_flooding uses connections between neighbours; expected tree",
         ),
     ):
         with pytest.raises(ScenarioError) as error:

@@ -130,9 +130,10 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       ticks.canvas,
       sampled(),
       note(
-        "The band is the handoff, a line is a delivery, the brown bar the interruption: from the " +
-          "last delivery before to the first one after. Recovered messages (sent again) and skipped ones (the host " +
-          "had them already) are counted by the protocol. Why a handoff takes as long as it does is not known.",
+        "The band is the handoff, each line is a delivery, and the brown bar is the interruption, from the " +
+          "last delivery before the handoff to the first one after it. Recovered messages (sent again) and skipped " +
+          "messages (which the host already had) are counted by the protocol. " +
+          "Why a handoff takes as long as it does is not known.",
       ),
     );
     const actions = [action("Watch it slowly", () => watch(i)), action("Next handoff", () => app.jump(1, "handoff"))];

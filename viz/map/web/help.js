@@ -5,7 +5,7 @@ Mobilenet.help = (app) => {
     toast = el("div.mn-toast", { role: "status" });
   const KEYS = [
     ["Space", "play or pause"],
-    ["← →", "a second back or on; with Shift ten"],
+    ["← →", "one second back or forward; ten with Shift"],
     ["+ − or ↑ ↓", "faster, slower"],
     ["n  p", "next, previous event"],
     ["h  H", "next, previous handoff"],

@@ -43,8 +43,8 @@ Mobilenet.messageCard = (app, m) => {
       (isCausal
         ? "Causal order: a host may deliver this message only after those it follows. "
         : "This run does not promise causal order, so what a host waits for is not known. ") +
-        "On the map a full ring marks hosts that have it, a dashed red ring those that do not; the square is " +
-        "its sender.",
+        "On the map a full ring marks hosts that have it, a dashed red ring marks those that do not, and the square " +
+        "is its sender.",
     ),
   );
   const placeOf = (h, t) => {

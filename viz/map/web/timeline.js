@@ -30,9 +30,9 @@ Mobilenet.bar = (app) => {
   const bar = el(
     "footer.mn-bar",
     button("previous", "Previous event (p)", () => app.jump(-1)),
-    button("back", "One second back (←; with shift ten)", () => clock.seek(clock.t - 1)),
+    button("back", "One second back (←; ten with Shift)", () => clock.seek(clock.t - 1)),
     play,
-    button("forward", "One second on (→; with shift ten)", () => clock.seek(clock.t + 1)),
+    button("forward", "One second forward (→; ten with Shift)", () => clock.seek(clock.t + 1)),
     button("next", "Next event (n); next handoff (h)", () => app.jump(1)),
     speed,
     time,
