@@ -72,6 +72,7 @@ def test_the_curves_of_buffers_are_those_of_the_record_at_any_speed(seventy: Ser
         page.until(f"{APP}.run.count === 71")
         window.play_to(17)
         grown = json.loads(window.value(drawn))
+        assert window.value(f"{APP}.boxes.highest()") == max(map(max, grown["stations"][0][1])) > 1  # they fit
         window.page.visit(seventy.url)
         window.until_ready()
         assert json.loads(window.value(drawn)) == grown

@@ -135,5 +135,5 @@ Mobilenet.boxes = (app) => {
       else text(g, now, x + w - 4, y + 9, "right", INK);
     }
   };
-  return { draw, of, higher, isCharted: () => run.stationCount > 0 && of(0) !== null };
+  return { draw, of, higher, highest: () => top, isCharted: () => run.stationCount > 0 && of(0) !== null };
 };

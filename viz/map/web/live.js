@@ -44,8 +44,7 @@ Mobilenet.live = (app) => {
     run.takePlaces(t, state.hosts);
     const isNew = run.takeBuffers(t, state.buffers, state.buffer_bins);
     if (isNew && app.selected) select(app.selected); // its card has a chart of it
-    const kept = run.buffers.stations.series[0];
-    if (kept && state.buffers.stations.sbuffer) app.boxes.higher(state.buffers.stations.sbuffer);
+    app.boxes.higher(state.buffer_bins.stations.sbuffer?.largest ?? []);
     for (let k = 0; k < state.broadcasts.time_ns.length; k++)
       run.takeBroadcast(state.broadcasts.time_ns[k] / 1e9, state.broadcasts.message[k]);
     // From here on only the watched host's deliveries are sure to come; up to here all did.
