@@ -270,7 +270,8 @@ class Stories:
             step, at, reason = record.step[row], record.node[row], record.kind[row]
             if step == TIMER and at == holder:
                 kind = timer_kind(reason, outcome not in ("", RECEIVED))
-                since_ns = max(begin_ns, record.start_ns[row]) if kind == TIMER_WAIT else begin_ns
+                is_followed = kind == TIMER_WAIT and record.cause[row] != NONE
+                since_ns = max(begin_ns, record.start_ns[row]) if is_followed else begin_ns
                 detail = window if kind == RETRANSMISSION and window else outcome
                 out.append(Stretch(since_ns, end_ns, kind, leg, at, row, detail))
                 end_ns, row = since_ns, record.cause[row]

@@ -74,7 +74,7 @@ class Words:
                 timer = f"its timer {self._timer(s.row)!r}" if s.row != NONE else "another attempt"
                 return f"{place} waits for {timer} after a lost frame ({_outcome(s.reason)}){self._since(s)}"
             case kinds.TIMER_WAIT:
-                return f"{place} waits for its timer {self._timer(s.row)!r}"
+                return f"{place} waits for its timer {self._timer(s.row)!r}{self._since(s)}"
             case kinds.ORDER:
                 return f"{place} waits for another message"
             case kinds.NAGLE | kinds.CONGESTION_WINDOW | kinds.RECEIVE_WINDOW | kinds.IN_FLIGHT:

@@ -63,7 +63,7 @@ def test_the_numbers_of_a_sender_begin_at_0(shout: Path, tmp_path: Path) -> None
 def test_the_guide_says_what_it_must() -> None:
     words = " ".join(GUIDE.read_text(encoding="utf-8").split())
     assert "To have `join` repeated" not in words
-    assert "The numbers of a sender begin at 0" in words and "after `recover` join again and send `joined`" in words
+    assert "The numbers of a sender begin at 0" in words and "after `recover`, join again and send `joined`" in words
 
 
 SERVES_NOT = """

@@ -151,7 +151,7 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("stations.layout={shape: points, points_m: [[0, 0], [0, 0]]}", "two stations are at the same position"),
         ("stations.layout={shape: csv, file: nowhere.csv}", "stations.layout.file: file 'nowhere.csv' not found"),
         ("hosts={mobility: {model: tracks, file: nowhere.csv}}", "hosts.mobility.file: file 'nowhere.csv' not found"),
-        ("hosts={count: 3, mobility: {model: tracks, file: nowhere.csv}}", "hosts.count: the tracks determine it"),
+        ("hosts={count: 3, mobility: {model: tracks, file: nowhere.csv}}", "hosts.count: determined by the tracks"),
         ("workload={arrivals: periodic}", "workload.interval_s: missing"),
         ("workload.arrivals=none", "workload.interval_s: has no effect"),
         ("workload.payload_bytes=-1", "workload.payload_bytes: should be at least 0"),

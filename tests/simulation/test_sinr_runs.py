@@ -107,7 +107,10 @@ def test_a_run_is_judged_and_its_pairs_are_conserved(tmp_path: Path) -> None:
         (f"{SINR}, preamble_sinr_db: 50", ["stations are received only up to 6.5 m"]),  # the noise counts as well
         (f"{SINR}, unicast_rate_mbps: 6", []),
         (f"{SINR}, unicast_rate_mbps: 6, tx_dbm: -20", ["stations are received only up to 5.4 m"]),
-        (f"{SINR}, unicast_rate_mbps: 6, tx_dbm: 10, station_tx_dbm: 20.4", ["a host hears its station but is not"]),
+        (
+            f"{SINR}, unicast_rate_mbps: 6, tx_dbm: 10, station_tx_dbm: 20.4",
+            ["a host therefore hears its station but is not"],
+        ),
     ],
 )
 def test_warnings(wireless: str, expected: list[str]) -> None:

@@ -159,7 +159,7 @@ def small_window(world: World, folder: Path) -> tuple[Document, Cause]:
     change: Document = {"protocol.tcp.messages_in_flight": 1}
     if world.random.random() < 0.5:
         change = {"protocol.tcp.window_bytes": world.random.randint(540, 900)}
-    return document, Cause(change, frozenset((kinds.RECEIVE_WINDOW,)))
+    return document, Cause(change, frozenset((kinds.RECEIVE_WINDOW, kinds.IN_FLIGHT)))
 
 
 def crash(world: World, folder: Path) -> tuple[Document, Cause]:

@@ -355,7 +355,8 @@ class Run:
                 is_own = handler.node == w.node
                 kind = "retry" if w.was_lost and is_own else "timer"
                 kind = "retransmission" if handler.kind == "TCP retransmission" else kind
-                begin = w.begin if is_own and kind != "timer" else max(w.begin, handler.start_ns)
+                is_whole = is_own and (kind != "timer" or handler.cause < 0)
+                begin = w.begin if is_whole else max(w.begin, handler.start_ns)
                 pieces[:0] = [Piece(begin, end, kind, w.leg, node)]
                 end, number = begin, handler.cause
             elif handler.ends_a_frame_of(node):
