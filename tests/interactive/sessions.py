@@ -39,6 +39,8 @@ KINDS = (
 )  # fmt: skip
 ROOT = Path(__file__).parents[2] / "scenarios"
 
+REFUSED = ("can be added", "has no effect", "is down, so it cannot")  # what the live page does not offer either
+
 
 def intervention(draw: random.Random, live: LiveSession) -> dict[str, Any]:
     """Any of them, of any host; also what cannot be done right now."""
@@ -86,7 +88,7 @@ def played(seed: int, scenario: str) -> LiveSession:
             else:
                 live.switch(draw.randrange(len(live.branches)))
         except ScenarioError as error:
-            if "can be added" in str(error) or "has no effect" in str(error):
+            if any(words in str(error) for words in REFUSED):
                 continue  # to programs; of a host that is down, or up, already
             if "after the active part" not in str(error):
                 raise
