@@ -111,7 +111,7 @@ def test_the_page_shows_it(tmp_path: Path) -> None:
             page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
             page.until("document.querySelector('.mn-toast').textContent.includes('start the run again with a longer')")
             page.evaluate(f"{APP}.clock.seek(1)")
-            page.until("document.querySelector('.mn-past').textContent.includes('interventions are no longer possible')")
+            page.until("document.querySelector('.mn-past').textContent.includes('no longer possible')")
             page.until("!document.querySelector('.mn-save').disabled")
         code, out, _ = served.end()
         assert code == 0 and "Next: mobilenet map runs/" in out
