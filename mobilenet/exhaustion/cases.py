@@ -63,13 +63,12 @@ def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **other
 def forget(value: Any) -> Container[str]:
     """What of the protocol's objects cannot matter any more between two inputs.
 
-    SelectiveStream: when a copy was sent, because in these cases a copy may follow another one at once. Resender: how
-    often it has tried decides only when it tries again; its heap holds a due time for each message that waits, which
-    its dictionary of states has as well, and entries that are passed over; rounds and rests are over by the next input
-    (local.py). AppSh: its M_d is informative, no host reads it. A station's context: an owner has no request of its own
-    any more, and what a handover has left there is set before it is read again. Names that no longer exist are not
-    missed: then there are
-    only more states.
+    SelectiveStream and contexts: when a copy was sent, because in these cases a copy may follow another one at once.
+    Resender: how often it has tried decides only when it tries again; its heap holds a due time for each message that
+    waits, which its dictionary of states has as well, and entries that are passed over; rounds and rests are over by
+    the next input (local.py). AppSh: its M_d is informative, no host reads it. A station's context: an owner has no
+    request of its own any more, and what a handover has left there is set before it is read again. Names that no longer
+    exist are not missed: then there are only more states.
     """
     kind = type(value).__name__
     if kind in ("Resender", "PromptResender", "QuickResender"):
@@ -79,7 +78,7 @@ def forget(value: Any) -> Container[str]:
     if kind == "AppSh":
         return ("delivered",)
     if kind == "Context":
-        return DONE_WITH.get(value.state.name, ())
+        return ("copied", *DONE_WITH.get(value.state.name, ()))
     return ()
 
 

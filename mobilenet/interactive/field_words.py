@@ -57,6 +57,8 @@ WORDS: dict[type, dict[str, str]] = {
         "rec": "recovery messages that the host still lacks: numbers from nxt to below base",
         "skip": "numbers of the stream that the host has delivered in another cell",
         "have": "numbers after nxt that the host has received and not delivered; only with repair: selective",
+        "direct": "numbers of the stream that are sent to this host only; only with repair: selective",
+        "copied": "when each number was last sent to this host only; only with repair: selective",
         "rbuf": "messages from the host that arrived out of order",
         "pend": "requests for later sessions, kept while the station is not the owner",
         "answers": "stations that answered that they have nothing for this host",

@@ -43,6 +43,8 @@ class Context:
     rec: dict[int, Item] = field(default_factory=dict)  # recovery messages left: numbers nxt..base-1
     skip: set[int] = field(default_factory=set)  # numbers of the stream it delivered elsewhere
     have: set[int] = field(default_factory=set)  # repair: what is in the host's RBuffer, above nxt
+    direct: set[int] = field(default_factory=set)  # repair: numbers of the stream that are sent to this host only
+    copied: dict[int, int] = field(default_factory=dict)  # repair: number -> when a copy was last sent to this host
     rbuf: dict[int, int] = field(default_factory=dict)  # OWN: App_hs out of order, number -> body
     pend: list[Req1] = field(default_factory=list)  # requests of higher sessions, caught while not owner
     answers: set[int] = field(default_factory=set)  # stations that answered Nothing; only counted

@@ -27,7 +27,7 @@ from mobilenet.clock import ns
 
 from ..port import timer_name
 from .host import Host
-from .messages import AppCo, AppHs, AppOne, AppSh, Have, InitAck
+from .messages import AppCo, AppOne, AppSh, Have, InitAck
 from .resend import PromptResender, Resender
 
 NOTHING = -1  # below every number
@@ -168,7 +168,3 @@ class SelectiveHost(Host):
             self._send(station, have)  # R3 (the copy that answered the first report did not arrive here)
         else:
             self._port.broadcast(have)
-
-    def on_sent(self, message: Any) -> None:
-        if type(message) is AppHs:
-            self._resender.done(message.seq, message)

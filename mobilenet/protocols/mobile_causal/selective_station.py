@@ -26,7 +26,7 @@ from typing import Any
 
 from mobilenet.clock import ns
 
-from .context import NOBODY, Context, State
+from .context import Context, State
 from .messages import AppCo, AppOne, AppSh, Have, Init
 from .resend import PromptResender, Resender
 from .station import Station
@@ -36,9 +36,8 @@ from .stream import CELL, CellStream, Key
 class SelectiveStream(CellStream):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._sent_ns: dict[Key, int] = {}  # when a copy was last sent
-        self._copies: dict[int, int] = {}  # how many of a number of the stream have been sent to the cell
-        self._direct: dict[int, set[int]] = {}  # host -> numbers of the stream that are sent only to it
+        self._sent_ns: dict[int, int] = {}  # number in sbuf -> when a copy was last sent to the cell
+        self._copies: dict[int, int] = {}  # number in sbuf -> how many copies, up to cell_copies
 
     def _new_resender(self) -> Resender[Key]:
         return PromptResender(self._port, self._p, self._copy, self._transmit)  # R3
@@ -46,15 +45,16 @@ class SelectiveStream(CellStream):
     def note(self, c: Context, have: tuple[int, ...]) -> None:
         """The host has these numbers; what is missing between them and after them is sent again."""
         c.have.update(number for number in have if number >= c.nxt)  # R2
-        self._forget_direct(c, lambda number: number in c.have)
+        self._forget_direct(c, c.direct & c.have)
         p, now = self._p, self._port.now
         last = have[-1] if have else c.nxt
         released = self._waiting[0][1] if self._waiting else self.next_number  # all below have been handed over
         for number in range(c.nxt, min(released, c.nxt + p.window)):
             if number in c.have or number in c.skip:
                 continue
-            sent_ns = max(self._sent_ns.get((number, host), -NOBODY) for host in (c.host, CELL))
-            if now - sent_ns >= ns(p.repair_rest_s if number < last else p.doubt_s):
+            rest_ns = ns(p.repair_rest_s if number < last else p.doubt_s)
+            sent_ns = (sent[number] for sent in (c.copied, self._sent_ns) if number in sent)
+            if all(now - at_ns >= rest_ns for at_ns in sent_ns):
                 self._repair(c, number)  # R3
 
     def _repair(self, c: Context, number: int) -> None:
@@ -66,19 +66,18 @@ class SelectiveStream(CellStream):
             self._resender.soon((number, CELL))
 
     def _send_to(self, c: Context, number: int) -> None:
-        self._direct.setdefault(c.host, set()).add(number)
+        c.direct.add(number)
         self._resender.soon((number, c.host))  # R8
 
-    def _forget_direct(self, c: Context, is_over: Callable[[int], bool]) -> None:
-        direct = self._direct.get(c.host)
-        if direct:
-            for number in [number for number in direct if is_over(number)]:
-                direct.discard(number)
-                self._resender.forget((number, c.host))
+    def _forget_direct(self, c: Context, numbers: set[int]) -> None:
+        for number in sorted(numbers):
+            self._resender.forget((number, c.host))
+        c.direct = c.direct - numbers
 
-    def forget_direct(self, c: Context) -> None:
-        """A new session: nothing of the one before is answered."""
-        self._forget_direct(c, lambda number: True)
+    def begin_session(self, c: Context) -> None:
+        """What the host had received in the session before is gone, and nothing of that session is answered."""
+        self._forget_direct(c, c.direct)
+        c.have, c.copied = set(), {}  # R7
 
     def _lacking(self, number: int, most: int) -> list[Context]:
         """The hosts, connected and not silent, that are not known to have this number of the stream."""
@@ -94,20 +93,22 @@ class SelectiveStream(CellStream):
 
     def advance(self, c: Context, position: int) -> None:
         super().advance(c, position)
-        self._forget_direct(c, lambda number: number < position)
+        self._forget_direct(c, {number for number in c.direct if number < position})
         if c.have:
             c.have = {number for number in c.have if number > position}
+        if c.copied:
+            c.copied = {number: at_ns for number, at_ns in c.copied.items() if number >= position}
 
     def forget_lists(self, c: Context) -> None:
-        self._forget_direct(c, lambda number: True)
+        self._forget_direct(c, c.direct)
         super().forget_lists(c)
 
     def collect(self) -> None:
+        before = self.oldest
         super().collect()
-        oldest = self.oldest
-        if len(self._sent_ns) > 2 * len(self.sbuf) + self._p.window:
-            self._sent_ns = {key: at for key, at in self._sent_ns.items() if key[1] != CELL or key[0] >= oldest}
-            self._copies = {number: count for number, count in self._copies.items() if number >= oldest}
+        for number in range(before, self.oldest):
+            self._sent_ns.pop(number, None)
+            self._copies.pop(number, None)
 
     def _copy(self, key: Key) -> Any:
         number, host = key
@@ -127,11 +128,12 @@ class SelectiveStream(CellStream):
         return AppOne(host, number, item.id, item.body)  # R8
 
     def on_sent(self, message: Any) -> None:
-        if type(message) is AppSh:
-            self._sent_ns[message.number, CELL] = self._port.now
+        now = self._port.now
+        if type(message) is AppSh and message.number in self.sbuf:
+            self._sent_ns[message.number] = now
             self._copies[message.number] = min(self._copies.get(message.number, 0) + 1, self._p.cell_copies)
-        elif type(message) in (AppOne, AppCo):
-            self._sent_ns[message.number, message.host] = self._port.now
+        elif type(message) in (AppOne, AppCo) and (c := self._contexts.get(message.host)) is not None:
+            c.copied[message.number] = now
         if type(message) is AppOne:
             self._resender.done((message.number, message.host), message)
         super().on_sent(message)
@@ -144,7 +146,7 @@ class SelectiveStation(Station):
         super().__init__(*arguments)
         self._from_host[Have] = self._on_have
 
-    def _unicast(self, port: Any) -> Callable[[int, Any], None]:
+    def _send_of(self, port: Any) -> Callable[[int, Any], None]:
         return port.unicast  # type: ignore[no-any-return]  # R1
 
     def _new_stream(self, check: bool) -> CellStream:
@@ -160,8 +162,7 @@ class SelectiveStation(Station):
             self._stream.note(c, m.have)
 
     def _new_session(self, c: Context, m: Init) -> None:
-        c.have = set()  # R7
-        self._stream.forget_direct(c)
+        self._stream.begin_session(c)  # R7
         super()._new_session(c, m)
 
     def _start_ack_timer(self, is_new: bool) -> None:

@@ -71,7 +71,7 @@ class Station:
         self, port: StationPort, wired: WiredPort, parameters: MobileCausalParameters, stations: int, check: bool = True
     ) -> None:
         self._port = port
-        self._send = self._unicast(port)
+        self._send = self._send_of(port)
         self._wired = wired
         self._p = parameters
         self._check = check
@@ -106,7 +106,8 @@ class Station:
             Delete: handover.on_delete,  # A4:97
         }
 
-    def _unicast(self, port: StationPort) -> Callable[[int, Any], None]:
+    def _send_of(self, port: StationPort) -> Callable[[int, Any], None]:
+        """How a message goes to one host."""
         return port.send
 
     def _new_stream(self, check: bool) -> CellStream:

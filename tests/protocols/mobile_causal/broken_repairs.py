@@ -57,7 +57,7 @@ REPAIRS: dict[str, Rule] = {
         ),
     ),
     "have_kept": rule(
-        "R7", "what a host has is kept over its next session", station("c.have = set()", "pass", "_new_session")
+        "R7", "what a host has is kept over its next session", station("c.have, c.copied = set(), {}", "pass")
     ),
     "has_all_that_it_reports_late": rule(
         "R2",
@@ -123,7 +123,7 @@ REPAIRS: dict[str, Rule] = {
     "hears_its_own_frame": rule(
         "R4",
         "an own message counts as accepted once the radio has sent it",
-        host("self._resender.done(message.seq, message)", "self._acknowledged(message.seq + 1)"),
+        Edit("host", "self._resender.done(message.seq, message)", "self._acknowledged(message.seq + 1)"),
     ),
     "never_again": rule(
         "R6",
