@@ -37,9 +37,9 @@ def filled_bins(
             found[key] = [value, value]
         else:
             known[0], known[1] = max(known[0], value), value
-    told: dict[str, dict[str, dict[str, list[int]]]] = {kind: {} for kind in KINDS}
+    lacking: dict[str, dict[str, dict[str, list[int]]]] = {kind: {} for kind in KINDS}
     for (kind, quantity, node, place), (largest, last) in found.items():
-        own = told[KINDS[kind]].setdefault(quantity, {"node": [], "bin": [], "largest": [], "last": []})
+        own = lacking[KINDS[kind]].setdefault(quantity, {"node": [], "bin": [], "largest": [], "last": []})
         for column, number in zip(own.values(), (int(node[1:]), place, largest, last), strict=True):
             column.append(number)
-    return told, end
+    return lacking, end

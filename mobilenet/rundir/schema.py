@@ -116,3 +116,14 @@ def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -
     return {
         kind: tuple(map(str, names)) if isinstance(names, (list, tuple)) else untold for kind, names in named.items()
     }
+
+
+def names_in(value: Any) -> list[str]:
+    """Return each pair of whole numbers in the value of a program's message as the name of a broadcast."""
+    if isinstance(value, Mapping):
+        return [name for item in value.values() for name in names_in(item)]
+    if not isinstance(value, (list, tuple)):
+        return []
+    if len(value) == 2 and all(type(item) is int for item in value):
+        return [f"h{value[0]}:{value[1]}"]
+    return [name for item in value for name in names_in(item)]

@@ -131,7 +131,7 @@ def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
             return path, f"there is no {one.host} among {there}"
         since_s = more[number(one.host) - hosts]
         if one.at_s <= since_s:
-            return path, f"there is no {one.host} at {one.at_s:g} s; this host is added at {since_s:g} s"
+            return path, f"{one.host} does not exist yet at {one.at_s:g} s; an intervention adds it at {since_s:g} s"
     return None
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from mobilenet.protocols.port import MessageId
-from mobilenet.rundir.schema import MOST_LISTED
+from mobilenet.rundir.schema import MOST_LISTED, names_in
 
 
 class Contents(NamedTuple):
@@ -79,7 +79,7 @@ def _way(message: Any) -> Callable[[Any], list[str]]:
     if "body" in names and "seq" in names and ("host" in names or "origin" in names):
         return lambda m: [f"h{m.host if 'host' in names else m.origin}:{m.seq}"]
     if hasattr(message, "text") and hasattr(message, "value"):
-        return lambda m: _pairs(m.value)
+        return lambda m: names_in(m.value)
     return lambda m: _carried_in(_parts(m).values())
 
 
@@ -101,16 +101,6 @@ def _carried_in(values: Iterable[Any]) -> list[str]:
             else ()
         )
     ]
-
-
-def _pairs(value: Any) -> list[str]:
-    if isinstance(value, Mapping):
-        return [name for item in value.values() for name in _pairs(item)]
-    if not isinstance(value, (list, tuple)):
-        return []
-    if len(value) == 2 and all(type(item) is int for item in value):
-        return [f"h{value[0]}:{value[1]}"]
-    return [name for item in value for name in _pairs(item)]
 
 
 def _fields(message: Any) -> dict[str, Any]:

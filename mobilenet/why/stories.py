@@ -79,28 +79,26 @@ class Stories:
         """In order of time; the lengths add up to the delay. KeyError for a delivery that is not on record."""
         key = (node, message)
         if key not in self._stories:
-            self._tell_those_before(self._delivery[key])
-        found = self._stories.get(key)
-        if found is None:
-            self._telling.add(key)
-            found = self._stories[key] = self._tell(self._delivery[key])
-            self._telling.discard(key)
-        return found
+            for one in self._untold(self._delivery[key]):
+                own = (one.node, one.message)
+                self._telling.add(own)
+                self._stories[own] = self._tell(one)
+                self._telling.discard(own)
+        return self._stories[key]
 
     # --- one delivery
 
-    def _tell_those_before(self, one: Delivery) -> None:
-        """Any of them may hold this one back: a chain of a thousand would be too deep to be followed by calls."""
-        before, chain = self._before.get(one.event), list[Delivery]()
+    def _untold(self, one: Delivery) -> list[Delivery]:
+        """The delivery, after those before it in its handler that have no story yet. Any of them may hold it back, and
+        a chain of a thousand would be too deep to be followed by calls.
+        """
+        chain = [one]
+        before = self._before.get(one.event)
         while before is not None and (before.node, before.message) not in self._stories:
-            chain.append(before)
+            if (before.node, before.message) not in self._telling:
+                chain.append(before)
             before = self._before.get(before.event)
-        for each in reversed(chain):
-            key = (each.node, each.message)
-            if key not in self._stories and key not in self._telling:
-                self._telling.add(key)
-                self._stories[key] = self._tell(each)
-                self._telling.discard(key)
+        return chain[::-1]
 
     def _tell(self, one: Delivery) -> list[Stretch]:
         record = self.record

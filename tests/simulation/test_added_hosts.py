@@ -203,7 +203,7 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
     for wrong, said in (
         (
             {"at_s": 5, "do": "crash", "host": "h6"},
-            "interventions.1.host: there is no h6 at 5 s; this host is added at 5 s",
+            "interventions.1.host: h6 does not exist yet at 5 s; an intervention adds it at 5 s",
         ),
         ({"at_s": 6, "do": "crash", "host": "h7"}, "interventions.1.host: there is no h7 among 7 hosts, h0 to h6"),
     ):

@@ -135,9 +135,8 @@ class _Said:
                 heard_ns = acknowledged.get((node, sessions[node][i]), NEVER)
                 if heard_ns + self._delay_ns < times[i + 1]:
                     return (
-                        f"{when}, but no station has given up on it since {given_up_ns / SECOND:.6f} s, and"
-                        " a station heard"
-                        f" from it in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
+                        f"{when}, but no station has given up on it since {given_up_ns / SECOND:.6f} s, and a station"
+                        f" heard from it in session {sessions[node][i]}, at {heard_ns / SECOND:.6f} s"
                     )
         return self._silent_problem({(node, session, now_ns) for _, now_ns, node, _, session, _, _ in gaps})
 

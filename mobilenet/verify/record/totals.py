@@ -71,9 +71,8 @@ def _moments_problem(series: dict[str, list[tuple[int, float]]], manifest: dict[
         if own != (most[len(most) - len(own) :] if quantity in BEGINS_LATE else most):
             missing = min(set(most) ^ set(own), default=own[0])
             return (
-                f"samples: {quantity} and other totals of the network are not sampled at the same moments,"
-                " for example at"
-                f" {missing / SECOND:g} s"
+                f"samples: {quantity} and other totals of the network are not sampled at the same moments, for"
+                f" example at {missing / SECOND:g} s"
             )
     if not series or manifest["promises"]["duplicating_air"] or "warmup_s" not in manifest:
         return None
