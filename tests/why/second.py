@@ -126,6 +126,7 @@ class Run:
         self.begins, self.delivers = ("datagram", "datagram_received") if is_by_datagrams else ("broadcast", "deliver")
         self.broadcasts = {e.message: e for e in self.events if e.event == self.begins and e.message}
         self.deliveries = {(e.message, e.node): e for e in self.events if e.event == self.delivers and e.message}
+        self.switches = [e for e in self.events if e.event in ("radio_off", "radio_on")]
         self.of_node: dict[str, list[Event]] = defaultdict(list)
         for event in self.events:
             self.of_node[event.node].append(event)
@@ -416,14 +417,16 @@ class Run:
 
     def off_air(self, piece: Piece, host: str) -> list[Piece]:
         """The parts in which the radio of the station in question was off."""
+        if not self.switches:
+            return [piece]
         served = [e for e in self.of_node[host] if e.event in SERVES]
         edges = {piece.begin, piece.end, *(e.time_ns for e in served)}
-        edges |= {e.time_ns for e in self.events if e.event in ("radio_off", "radio_on")}
+        edges |= {e.time_ns for e in self.switches}
         result = []
         for a, b in pairwise(sorted(edge for edge in edges if piece.begin <= edge <= piece.end)):
             before = [e.station for e in served if e.time_ns <= a]
             station = piece.place if piece.place[0] == "s" else before[-1] if before else None
-            switched = [e.event for e in self.of_node[station or ""] if e.event.startswith("radio_") and e.time_ns <= a]
+            switched = [e.event for e in self.switches if e.node == station and e.time_ns <= a]
             is_off = switched[-1:] == ["radio_off"]
             result.append(piece._replace(begin=a, end=b, kind="off_air" if is_off else piece.kind))
         return result
