@@ -85,7 +85,7 @@ def _of_wires(scenario: Scenario, hosts: int) -> Iterator[Share]:
 def _of_resending(scenario: Scenario, hosts: int) -> Iterator[Share]:
     protocol, in_cell, per_s = scenario.protocol, crowd(scenario, hosts), messages_per_s(scenario, hosts)
     one_s = control_s(scenario)
-    yield Share(per_s * airtime_ns(scenario) / SECOND, MOST_SHARE, "a station's time")
+    yield Share(per_s * scenario.wireless.group_copies * airtime_ns(scenario) / SECOND, MOST_SHARE, "a station's time")
     yield Share(in_cell * one_s / protocol.heartbeat_s, MOST_HEARTBEAT_SHARE, "a cell's time for heartbeats")
     yield Share(2 * in_cell * one_s / protocol.control_interval_s, MOST_CONTROL_SHARE, "a cell's time for joins")
     window_s = min(protocol.window, all_messages(scenario, hosts)) * copy_s(scenario)

@@ -210,6 +210,7 @@ class Radio(NamedTuple):
     kinds: Mapping[str, Mapping[str, Kind]] | None
     # what happens -> sender, classes, and how many of them it takes at least; 0: one over each link of the stations
     takes: Mapping[str, Sequence[Any]] = {}
+    group_retries: int = 0  # how often the MAC of a station repeats each broadcast frame with data
 
 
 class Expected(NamedTuple):

@@ -108,6 +108,7 @@ def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio
         _are_always_up(scenario, hosts),
         None if declaration.kinds is None else _kinds(scenario, declaration.kinds, framing),
         declaration.takes_with(scenario.protocol),
+        wireless.group_copies - 1,
     )  # fmt: skip
 
 

@@ -47,9 +47,11 @@ def airtime_ns(scenario: Scenario) -> int:
 
 
 def copy_s(scenario: Scenario) -> float:
-    """A copy without acknowledgement, with the wait before it on a free channel: DIFS and half of the window."""
-    mode = MODES[scenario.wireless.mode]
-    return (mode.difs_ns + mode.cw_min * mode.slot_ns / 2 + airtime_ns(scenario)) / SECOND
+    """A copy without acknowledgement and its repetitions by the MAC, each with the wait before it on a free channel:
+    DIFS and half of the window.
+    """
+    wireless, mode = scenario.wireless, MODES[scenario.wireless.mode]
+    return wireless.group_copies * (mode.difs_ns + mode.cw_min * mode.slot_ns / 2 + airtime_ns(scenario)) / SECOND
 
 
 def control_s(scenario: Scenario) -> float:

@@ -75,7 +75,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     Metric(
         "messages_sent_per_delivery",
         "frames sent per delivery",
-        lambda n: ratio(n.frames - n.of("radio_mac_retries"), n.deliveries),
+        lambda n: ratio(n.frames - n.of("radio_mac_retries") - n.of("radio_group_retries"), n.deliveries),
         "frames",
         symbol="frames / delivery",
         better="lower",

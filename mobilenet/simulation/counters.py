@@ -117,6 +117,8 @@ class Counters:
         add(now, "network", "radio_frames", sum(tally[0] for tally in medium.by_kind.values()))
         if medium.retries:  # only frames with an ACK have them
             add(now, "network", "radio_mac_retries", medium.retries)
+        if medium.group_retries:
+            add(now, "network", "radio_group_retries", medium.group_retries)
         add(now, "network", "radio_bytes", medium.bytes)
         add(now, "network", "radio_airtime_ns", medium.airtime_ns)
         acknowledging = [tally for (_, kind), tally in medium.by_kind.items() if getattr(kind, "acknowledges", False)]
@@ -148,6 +150,7 @@ class Counters:
                 "addressed": _pairs(medium.addressed_pairs, medium.outcomes),
                 "mac_acks": medium.acks,
                 "mac_retries": medium.retries,
+                **({"mac_group_retries": medium.group_retries} if medium.group_retries else {}),
                 # frames of which no acknowledgement came
                 **({"mac_given_up": medium.given_up} if medium.given_up else {}),
                 "queue_drops": medium.queue_drops,

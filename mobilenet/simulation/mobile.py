@@ -82,7 +82,9 @@ class Simulation:
         self.duration_ns = ns(scenario.duration_s)
 
         wireless = scenario.wireless
-        self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, wireless.retry_limit)
+        self._rules = Rules(
+            MODES[wireless.mode], wireless.eifs, wireless.queue_frames, wireless.retry_limit, wireless.group_copies - 1
+        )
 
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
         radio = RadioWorld(scenario, sites)

@@ -6,10 +6,13 @@ Model     802.11 DCF without RTS. Before each frame DIFS (EIFS after a broken fr
           and DIFS is paid again. A timer that expires in the very instant in which energy arrives sends.
           Since the end of every frame in the air is known, deferring moves a deadline; nothing is polled.
           Broadcast frames, and unicast frames without `acknowledged`: no ACK, no retry, CW stays CWmin.
+          Groupcast with unsolicited retries: a station sends each broadcast frame with data several times, each after a
+          back-off from CWmin, before its next frame; the receiver drops duplicates.
           Acknowledged: ACK after SIFS, CW doubles up to CWmax, retry_limit attempts, others keep NAV,
           the receiver drops duplicates; after a missing ACK slots count from the timeout.
 Units     integer nanoseconds, slots
-Source    IEEE 802.11-2016, 10.3; the semantics of INET 4.5's Contention module; or ours: docs/models/radio.md
+Source    IEEE 802.11-2016, 10.3; IEEE 802.11-2020, 10.23.2.12, for groupcast; the semantics of INET 4.5's Contention
+          module; or ours: docs/models/radio.md
 """
 
 from __future__ import annotations
@@ -27,9 +30,11 @@ from mobilenet.network.radio.transceiver import NEVER, Transceiver
 class Rules:
     """What the MACs of one network have in common, worked out once."""
 
-    __slots__ = ("difs_ns", "eifs_ns", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns", "windows")
+    __slots__ = (
+        "difs_ns", "eifs_ns", "group_retries", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns", "windows",
+    )  # fmt: skip
 
-    def __init__(self, mode: Mode, eifs: bool, queue_frames: int, retry_limit: int) -> None:
+    def __init__(self, mode: Mode, eifs: bool, queue_frames: int, retry_limit: int, group_retries: int = 0) -> None:
         self.slot_ns = mode.slot_ns
         self.sifs_ns = mode.sifs_ns
         self.difs_ns = mode.difs_ns
@@ -40,6 +45,7 @@ class Rules:
         self.mode = mode
         self.queue_frames = queue_frames
         self.retry_limit = retry_limit
+        self.group_retries = group_retries
 
 
 class Dcf(Mac):
@@ -58,7 +64,7 @@ class Dcf(Mac):
         self._backoff = backoff
         self._start_over()
         self._ack_timer = Timer(kernel, self._ack_missed)
-        self._last_heard: dict[int, int] = {}  # sender -> number of its last acknowledged frame
+        self._last_heard: dict[int, int] = {}  # sender -> number of its last frame that its MAC may repeat
 
     def _start_over(self) -> None:
         self._slots = 0
@@ -147,8 +153,25 @@ class Dcf(Mac):
             return  # an ACK, or a frame of the life before a crash
         if frame.acknowledged:
             self._ack_timer.start_at(frame.start_ns + frame.duration_ns + self._ack_wait_ns(frame))
+        elif frame.number and frame.retries < self._rules.group_retries:
+            frame.retries += 1
+            self._medium.group_retries += 1
+            self.take_turn()
         else:
             self._finish(frame, delivered=True)
+
+    def _repeats(self, frame: Frame) -> bool:
+        """A station's broadcast frame with data."""
+        if not self._rules.group_retries or frame.to is not None:
+            return False
+        return self._transceiver.is_station and frame.message.payload_bytes > 0
+
+    def is_new(self, frame: Frame) -> bool:
+        """Whether a frame is not a repetition of the last one that its sender's MAC may repeat."""
+        if self._last_heard.get(frame.sender.index) == frame.number:
+            return False
+        self._last_heard[frame.sender.index] = frame.number
+        return True
 
     def _finish(self, frame: Frame, delivered: bool) -> None:
         del self._queue[0]
@@ -179,8 +202,7 @@ class Dcf(Mac):
             return
         # The frame is handed up when the last receiver has it: beyond 2 998 m up to 7 ns after SIFS is over here.
         self._calendar.at(max(end + self._rules.sifs_ns, self._calendar.now), lambda: self._acknowledge(frame))
-        if self._last_heard.get(frame.sender.index) != frame.number:
-            self._last_heard[frame.sender.index] = frame.number
+        if self.is_new(frame):
             transceiver.hand_up(frame)
 
     def _acknowledge(self, frame: Frame) -> None:

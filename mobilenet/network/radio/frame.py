@@ -82,7 +82,7 @@ class Frame:
         self.client = client
         self.acknowledged = acknowledged
         self.kind = kind
-        self.number = 0  # set by the sender's MAC: what the receiver's duplicate filter looks at
+        self.number = 0  # set by the sender's MAC if it may repeat the frame: for the receiver's duplicate filter
         self.retries = 0
         self.settled: Transceiver | None = None  # where its random loss is drawn already
         self.serial = 0  # among all that were ever in the air, set by the medium

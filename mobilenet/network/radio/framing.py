@@ -1,8 +1,8 @@
 """What surrounds a message on the radio, and how long the whole lasts.
 
-Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, FCS 4 bytes) in the air time of its mode, at one rate for
-          broadcasts and one for acknowledged unicast. acking: a MAC header and a PHY header of given sizes, no
-          preamble, one rate
+Model     dcf: an 802.11 frame (LLC/SNAP 8, MAC header 24, with groupcast QoS Control 2, FCS 4 bytes) in the air time
+          of its mode, at one rate for broadcasts and one for acknowledged unicast. acking: a MAC header and a PHY
+          header of given sizes, no preamble, one rate
 Units     integer nanoseconds, Mb/s, bytes
 Source    phy.py for dcf; for acking the sizes that INET 4.2 has by default: docs/models/radio.md
 """
@@ -19,6 +19,7 @@ from mobilenet.network.radio.phy import MODES
 IP_BYTES = 20
 UDP_BYTES = 8
 LLC_MAC_FCS_BYTES = 8 + 24 + 4
+QOS_CONTROL_BYTES = 2
 
 
 class Framing:
@@ -27,7 +28,7 @@ class Framing:
     def __init__(self, wireless: WirelessParameters) -> None:
         self._wireless = wireless
         self._is_plain = wireless.mac == "acking"
-        self._link_bytes = wireless.mac_header_bytes if self._is_plain else LLC_MAC_FCS_BYTES
+        self._link_bytes = link_bytes(wireless)
         self.broadcast_mbps = wireless.bitrate_mbps if self._is_plain else wireless.broadcast_rate_mbps
         self.unicast_mbps = wireless.bitrate_mbps if self._is_plain else wireless.unicast_mbps
         self._datagrams: dict[int, tuple[int, int]] = {}
@@ -61,3 +62,10 @@ class Framing:
             # of the rate as it is written: 0.7 is not a binary fraction
             return ceil(bits * MICROSECOND / Fraction(repr(rate_mbps)))
         return MODES[self._wireless.mode].airtime_ns(size_bytes, rate_mbps)
+
+
+def link_bytes(wireless: WirelessParameters) -> int:
+    """The bytes that the link adds to a packet."""
+    if wireless.mac == "acking":
+        return wireless.mac_header_bytes
+    return LLC_MAC_FCS_BYTES + (0 if wireless.groupcast == "none" else QOS_CONTROL_BYTES)

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from functools import lru_cache
 from pathlib import Path
 
-from mobilenet.network.radio.framing import IP_BYTES, LLC_MAC_FCS_BYTES, UDP_BYTES
+from mobilenet.network.radio.framing import IP_BYTES, UDP_BYTES, link_bytes
 from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.reception import STRONG_CDB, Reception, hundredths, reception_noise_cdbm
@@ -31,7 +31,6 @@ BELOW_NOISE_CDB = 2_000
 LEAST_GROUND_M = 1.0
 LINKS = (0, 1, 2)  # stations among both ends
 MIDDLE = 1 << 31  # of a draw of fading: half of all are this or more
-OVERHEAD_BYTES = UDP_BYTES + IP_BYTES + LLC_MAC_FCS_BYTES
 
 
 @lru_cache(maxsize=32)
@@ -75,7 +74,9 @@ def host_reach_m(wireless: WirelessParameters) -> float:
 def rate_reach_m(wireless: WirelessParameters, rate_mbps: float, payload_bytes: int) -> float:
     """The distance at which half of a station's frames with this payload survive the noise; undetected ones do not."""
     rules = reception_of(wireless, (rate_mbps,))
-    duration_ns = MODES[wireless.mode].airtime_ns(payload_bytes + OVERHEAD_BYTES, rate_mbps)
+    duration_ns = MODES[wireless.mode].airtime_ns(
+        payload_bytes + UDP_BYTES + IP_BYTES + link_bytes(wireless), rate_mbps
+    )
     powers = range(detected_cdbm(wireless), 5_000)
     least = bisect_left(powers, CHANCE // 2, key=lambda power: rules.chance(rate_mbps, power, 0, duration_ns, []))
     return _distance_m(wireless, station_tx_dbm(wireless), powers[min(least, len(powers) - 1)])

@@ -28,7 +28,7 @@ class Mac(Deadline):
         self._transceiver = transceiver
         self._most_frames = queue_frames
         self._queue: list[Frame] = []  # short: a list is smaller than a deque
-        self._number = 0  # of acknowledged frames
+        self._number = 0  # of frames that the MAC may repeat
         transceiver.mac = self
 
     @property
@@ -43,13 +43,17 @@ class Mac(Deadline):
             if frame.client is not None:
                 frame.client.on_dropped(frame.message)
             return False
-        if frame.acknowledged:
+        if frame.acknowledged or self._repeats(frame):
             self._number += 1
             frame.number = self._number
         queue.append(frame)
         if len(queue) == 1:
             self.take_turn()
         return True
+
+    def _repeats(self, frame: Frame) -> bool:
+        """Whether the frame is repeated without being asked for."""
+        return False
 
     def take_turn(self) -> None:
         """The first frame of the queue is the next to be sent."""
@@ -67,6 +71,10 @@ class Mac(Deadline):
     def take_unicast(self, frame: Frame, end: int) -> None:
         """An ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
         raise NotImplementedError
+
+    def is_new(self, frame: Frame) -> bool:
+        """Whether a group frame that arrived whole is not one that was received before."""
+        return True
 
     def defer(self, first: int) -> None:
         """Energy arrives at `first` (the transceiver knows until when)."""

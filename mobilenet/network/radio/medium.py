@@ -50,6 +50,7 @@ class Medium:
         self.by_kind: dict[tuple[bool, type], list[int]] = {}
         self.acks = 0
         self.retries = 0
+        self.group_retries = 0  # unsolicited
         self.queue_drops = 0
         self.given_up = 0  # frames of which no acknowledgement ever came
         self._started = 0
@@ -141,6 +142,7 @@ class Medium:
         to = frame.to
         end = frame.start_ns + frame.duration_ns
         answered = frame.acknowledged or frame.kind != DATA
+        may_repeat = frame.number > 0
         frame.sender.mac.sent(frame)
         delays = frame.delays_ns
         listens = self._listens or answered
@@ -153,7 +155,7 @@ class Medium:
                     node = receivers[i]
                     if answered:
                         node.mac.take_unicast(frame, end + delays[i])
-                    elif to is None or to is node:
+                    elif (to is None or to is node) and (not may_repeat or node.mac.is_new(frame)):
                         node.hand_up(frame)
             elif outcome in (COLLISION, BIT_ERRORS) and receivers[i].contending:
                 receivers[i].mac.on_fcs_error(end + delays[i])

@@ -27,7 +27,16 @@ from mobilenet.propagation.parameters import (
 )
 
 ONLY = {
-    "dcf": ("detection_range_m", "mode", "broadcast_rate_mbps", "unicast_rate_mbps", "eifs", "retry_limit"),
+    "dcf": (
+        "detection_range_m",
+        "mode",
+        "broadcast_rate_mbps",
+        "unicast_rate_mbps",
+        "eifs",
+        "retry_limit",
+        "groupcast",
+        "group_retries",
+    ),
     "acking": ("bitrate_mbps", "phy_header_bits", "mac_header_bytes", "link_ack_timeout_ms", "full_duplex"),
 }
 OF_MODEL = {
@@ -93,6 +102,13 @@ class WirelessParameters(Parameters):
         default=100, ge=1, le=1_000_000, description="length of a node's queue; further frames are dropped"
     )
     retry_limit: int = Field(default=7, ge=1, le=255, description="dcf: maximum number of attempts for a unicast frame")
+    groupcast: Literal["none", "unsolicited_retry"] = Field(
+        default="none",
+        description="dcf: whether stations repeat each broadcast frame that carries data (GCR of IEEE 802.11aa)",
+    )
+    group_retries: int = Field(
+        default=1, ge=1, le=15, description="unsolicited_retry: how often a station repeats such a frame"
+    )
     bitrate_mbps: float = Field(
         default=12.0, ge=0.01, le=10_000, description="acking: rate of all frames (inferred for the paper)"
     )
@@ -161,15 +177,17 @@ class WirelessParameters(Parameters):
 
     @model_validator(mode="after")
     def _of_this_mac(self) -> WirelessParameters:
-        strangers = [name for name in self._foreign() if name in self.model_fields_set]
-        if strangers:
-            raise ValueError(f"{strangers[0]}: has no effect with mac: {self.mac}; leave it out")
+        for name in self._foreign():
+            if name in self.model_fields_set:
+                other = "groupcast: none" if name == "group_retries" and self.mac == "dcf" else f"mac: {self.mac}"
+                raise ValueError(f"{name}: has no effect with {other}; leave it out")
         return self
 
     def _foreign(self) -> list[str]:
         """The keys of the other MACs and models."""
         others = [names for mac, names in ONLY.items() if mac != self.mac]
         others += [names for model, names in OF_MODEL.items() if model != self.model]
+        others += [("group_retries",)] if self.groupcast == "none" else []
         return [name for names in others for name in names]
 
     @model_serializer(mode="wrap")
@@ -209,6 +227,11 @@ class WirelessParameters(Parameters):
     def disturbs_unsensed(self) -> bool:
         """With unit_disk: whether a frame disturbs receivers that are too far away to receive or sense it."""
         return self.interference_m > max(self.range_m, self.detection_m or 0.0)
+
+    @property
+    def group_copies(self) -> int:
+        """How often a station sends each group frame with data."""
+        return 1 if self.groupcast == "none" else 1 + self.group_retries
 
     @property
     def unicast_mbps(self) -> float:

@@ -178,9 +178,7 @@ class _Run:
             return None
         heard, events, nodes = self._heard(), self._events, self._nodes
         if self._lines is not None and self._hops is not None:
-            wires = self._expected.wires
-            is_tree = wires is not None and wires.is_tree
-            untold = programs_problem(self._lines, self._hops, nodes, self._air.delay_ns, is_tree, self._pairs)
+            untold = programs_problem(self._lines, self._hops, nodes, self._expected, self._pairs)
             if untold is not None:
                 return "record", untold
         if (problem := retries_problem(events, self._pairs, nodes, self._air, self._counters)) is not None:
@@ -202,7 +200,7 @@ class _Run:
     def _contents_problem(self, hops: Hops) -> Problem | None:
         """Check the contents of the mobile broadcast's messages by events, samples and each other."""
         conduct, wires = self._expected.conduct, self._expected.wires
-        if conduct is None or not conduct.numbers_once or wires is None:
+        if conduct is None or not conduct.numbers_once or wires is None or self._expected.radio is None:
             return None
         events, nodes, samples, delay_ns = self._events, self._nodes, self._samples, self._air.delay_ns
         sessions = sessions_of(events, hops, nodes, delay_ns)
@@ -211,7 +209,8 @@ class _Run:
             events, samples, hops, nodes, sessions, delay_ns, conduct.stream_acknowledges
         )
         has_all_wires = wires.is_tree and not self._counters["wired"]["in_flight"]
-        problem = problem or listed_problem(events, samples, hops, nodes, has_all_wires, conduct.unicasts)
+        is_repeated = conduct.unicasts or self._expected.radio.group_retries > 0
+        problem = problem or listed_problem(events, samples, hops, nodes, has_all_wires, is_repeated)
         if problem is not None:
             return "record", problem
         arrivals = arrivals_of(hops, nodes, self._expected, self._counters) if wires.is_tree else None

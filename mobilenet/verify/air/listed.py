@@ -18,7 +18,7 @@ import numpy as np
 from mobilenet.clock import SECOND
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
-from mobilenet.verify.air.messages import Hops
+from mobilenet.verify.air.messages import FOR_ALL, Hops
 from mobilenet.verify.air.nodes import Nodes
 
 RADIO = {"md": ("AppSh", "delivered"), "skip": ("InitAck", "skip"), "acks": ("AckC", "seq_h")}
@@ -44,7 +44,9 @@ def listed_problem(
             measured, own = rows[node[rows] == station], sent[hops.sender[sent] == station]
             own = own[np.diff(hops.send_ns[own], prepend=-1) != 0]  # one row of each frame
             if is_repeated:
-                about = hops.receiver[own] * len(details.words) + details.codes[own]
+                about = details.codes[own]
+                if kind not in FOR_ALL:
+                    about = about + hops.receiver[own] * len(details.words)
                 own = own[np.diff(about, prepend=-1) != 0]
             problem = _order_problem(samples, measured, hops, own, name, quantity)
             if problem is not None:

@@ -2,8 +2,10 @@
 
 Checks    each frame, and each message over a wire, that a program is notified of is a row of `messages` that arrives
           then, with the same words, as far as the record does not cut them off; over the radio from the same node
-          a program is notified of each such row, while it surely lives: over a tree only where no station has sent the
-          same words to another one, whose message may be passed on there
+          in one life a program is notified of the same words of a node no more often than that node has sent them
+          a program is notified of each such row while it surely lives, but for repetitions by the MAC of the frame
+          before: over a tree only where no station has sent the same words to another one, whose message may be passed
+          on there
           a message that a program sends over the radio has a text that it has sent by then: to all nodes, if several
           have a row of it; to one, if that one was out of range, or another node has a row of the frame
           each message has the kind that its words have
@@ -24,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.messages import OUT_OF_RANGE, Hops
@@ -39,9 +42,12 @@ NEVER = 1 << 62
 
 
 def programs_problem(
-    lines: Table, hops: Hops, nodes: Nodes, delay_ns: int, is_tree: bool, pairs: Pairs | None = None
+    lines: Table, hops: Hops, nodes: Nodes, expected: Expected, pairs: Pairs | None = None
 ) -> str | None:
     """Return the first line, or message, that does not fit."""
+    assert expected.air is not None and expected.radio is not None
+    delay_ns, is_tree = expected.air.delay_ns, expected.wires is not None and expected.wires.is_tree
+    copies = 1 + expected.radio.group_retries
     heard: Heard = {}
     is_read = hops.is_received if is_tree else hops.is_received & ~hops.is_wired
     rows = np.flatnonzero(is_read).tolist()
@@ -54,6 +60,7 @@ def programs_problem(
     said: Said = {}
     wired: dict[str, set[int | None]] = {}  # words -> to which stations they were ever sent
     lives: dict[tuple[int, int], tuple[int, int]] = {}  # node, life -> its first line and its last
+    notified: Counter[tuple[int, int, int, str]] = Counter()  # node, life, sender, words -> how often
     columns = (lines["time_ns"], lines["node"], lines["life"], lines["said"], lines["line"])
     for row, (at_ns, name, life, is_said, line) in enumerate(zip(*columns, strict=True)):
         what, node = json.loads(line), nodes.index(name)
@@ -75,28 +82,41 @@ def programs_problem(
         fits = (
             n for n in sure if n not in left and told[n][1] == words and (action == "wire" or told[n][0] in senders)
         )
-        if (arrival := next(fits, None)) is not None:
-            left.add(arrival)
-        else:
-            return (
-                f"lines: row {row}: {name} is notified by {action} at {at_ns / SECOND:.6f} s of a message from"
-                f" {what.get('from')}, but no such message arrives there at that time"
-            )
+        arrival = next(fits, None)
+        about = f"lines: row {row}: {name} is notified by {action} at {at_ns / SECOND:.6f} s of a message from"
+        if arrival is None:
+            return f"{about} {what.get('from')}, but no such message arrives there at that time"
+        left.add(arrival)
+        if action == "receive":
+            sender = told[arrival][0]
+            notified[node, life, sender, words] += 1
+            goals = said.get((sender, words), {})
+            sent = len(goals.get(None, ())) + len(goals.get(node, ()))
+            if notified[node, life, sender, words] > sent:
+                return f"{about} {nodes.name(sender)} more often than it was sent"
     checked = np.arange(len(hops.sender)) if is_tree else np.flatnonzero(~hops.is_wired)
-    problem = _unnotified_problem(hops, nodes, heard, used, lives, wired, delay_ns)
-    return problem or _source_problem(hops, said, checked.tolist()) or _addressed_problem(hops, said, pairs)
+    problem = _unnotified_problem(hops, nodes, heard, used, lives, wired, (delay_ns, copies > 1))
+    problem = problem or _source_problem(hops, said, checked.tolist())
+    return problem or _addressed_problem(hops, nodes, said, pairs, copies)
 
 
 def _unnotified_problem(
     hops: Hops, nodes: Nodes, heard: Heard, used: dict[tuple[int, str], set[int]],
-    lives: dict[tuple[int, int], tuple[int, int]], wired: dict[str, set[int | None]], delay_ns: int,
+    lives: dict[tuple[int, int], tuple[int, int]], wired: dict[str, set[int | None]], slack: tuple[int, bool],
 ) -> str | None:  # fmt: skip
-    """Return a row that no line has. Stations ignore frames of other stations."""
+    """Return a row that no line has. Stations ignore frames of other stations, and the MAC a repetition of the frame
+    before, where stations repeat frames. `slack`: the propagation delay, and whether they do.
+    """
+    delay_ns, may_repeat = slack
     spans: dict[int, list[tuple[int, int]]] = {}
     for (node, _), span in lives.items():
         spans.setdefault(node, []).append(span)
     for (node, medium), (times, told) in heard.items():
+        before: dict[int, str] = {}  # sender -> the words of its frame before
         for place, (at_ns, (sender, words, row)) in enumerate(zip(times, told, strict=True)):
+            again, before[sender] = before.get(sender) == words, words
+            if again and may_repeat and medium == "receive" and sender < nodes.stations:
+                continue
             if place in used[node, medium] or medium == "receive" and max(node, sender) < nodes.stations:
                 continue
             if medium == "wire" and not wired.get(words, {None}) <= {None, node}:
@@ -106,8 +126,10 @@ def _unnotified_problem(
     return None
 
 
-def _addressed_problem(hops: Hops, said: Said, pairs: Pairs | None) -> str | None:
-    """Check in the order of frames that each one sent to all nodes, and to one, has a line of its own."""
+def _addressed_problem(hops: Hops, nodes: Nodes, said: Said, pairs: Pairs | None, copies: int) -> str | None:
+    """Check in the order of frames that each one sent to all nodes, and to one, has a line of its own; a station may
+    send one for all nodes `copies` times.
+    """
     frames: dict[tuple[int, int], list[int]] = {}
     for row in np.flatnonzero(~hops.is_wired).tolist():
         frames.setdefault((int(hops.send_ns[row]), int(hops.sender[row])), []).append(row)
@@ -125,7 +147,11 @@ def _addressed_problem(hops: Hops, said: Said, pairs: Pairs | None) -> str | Non
         times = said.get((node, words), {})
         if len(goals) == 1:
             used[node, words, goals[0]] += 1
-        if not any(bisect_right(times.get(to, ()), at_ns) >= max(1, used[node, words, to]) for to in goals):
+        most = copies if node < nodes.stations else 1
+        if not any(
+            bisect_right(times.get(to, ()), at_ns) * (most if to is None else 1) >= max(1, used[node, words, to])
+            for to in goals
+        ):
             whom = "all nodes" if goals == [None] else "that one node"
             return f"{hops.words(row)}: its sender had not sent it to {whom} by then"
     return None

@@ -30,6 +30,7 @@ def line_totals_problem(
     """`rows`: lines as in judge.py. The first count that differs."""
     found: Counter[tuple[str, str]] = Counter()  # kind of a node, of what
     crossing = manifest.get("stations", 0) - 1
+    copies = 1 + (expected.radio.group_retries if isinstance(expected, Expected) and expected.radio else 0)
     for line in rows:
         role, what = line.node[0], line.object
         if line.said and (action := what.get("do")) in (*SENDS, "wire"):
@@ -37,9 +38,11 @@ def line_totals_problem(
             name = "wire" if action == "wire" else "sent"
             payload = what.get("payload_bytes", 0)
             size = what["bytes"] if "bytes" in what else len(_text_bytes(what.get("message"))) + payload
+            if role == "s" and action == "broadcast" and payload:
+                number = copies
             found[role, name] += number
-            found[role, "bytes"] += size * (name == "sent")
-            found[role, "payload"] += payload * (name == "sent")
+            found[role, "bytes"] += number * size * (name == "sent")
+            found[role, "payload"] += number * payload * (name == "sent")
         elif not line.said and what.get("ev") in ("receive", "wire", "start", "dropped"):
             found[role, f"{what['ev']} event"] += 1
     try:
@@ -47,7 +50,7 @@ def line_totals_problem(
         problems = (
             _of_processes(found, counters["messages"])
             if of_processes
-            else _of_hosts(found, counters, manifest["quiescent"], expected)
+            else _of_hosts(found, counters, manifest["quiescent"], expected, copies)
         )
         return next(problems, None)
     except (KeyError, TypeError, AttributeError) as error:
@@ -70,8 +73,10 @@ def _of_processes(found: Counter[tuple[str, str]], messages: dict[str, Any]) -> 
 
 
 def _of_hosts(
-    found: Counter[tuple[str, str]], counters: dict[str, Any], quiescent: bool, expected: Expected | ProcessPlan | None
-) -> Iterator[str]:
+    found: Counter[tuple[str, str]], counters: dict[str, Any], quiescent: bool,
+    expected: Expected | ProcessPlan | None, copies: int,
+) -> Iterator[str]:  # fmt: skip
+    """`copies`: how often a station sends each broadcast frame with data; receivers report one of them."""
     radio, wired = counters["radio"], counters["wired"]
     known = expected if isinstance(expected, Expected) else None
     for side in ("host", "station"):
@@ -82,6 +87,7 @@ def _of_hosts(
             yield f"lines: {side}s report {said} frames, but counters.json has {sent}"
         # a life of a node ends with what waits in its radio then
         more = radio["queue_drops"] + found[side[0], "start event"] * ((known.queue_frames if known else said) + 1)
+        more *= copies
         if sent < said - more:
             yield f"lines: {side}s report {said} frames, but counters.json has {sent}, and at most {more} were dropped"
         payload, text = found[side[0], "payload"], found[side[0], "bytes"]
@@ -94,7 +100,7 @@ def _of_hosts(
                 " of headers each"
             )
     told = found["h", "receive event"] + found["s", "receive event"]
-    if not radio["addressed"]["received"] <= told <= radio["received"]:
+    if not radio["addressed"]["received"] <= told * copies <= radio["received"] * copies:
         yield (
             f"lines: {told} frames are reported to nodes, but counters.json has {radio['received']} received,"
             f" {radio['addressed']['received']} of them by their addressees"

@@ -4,7 +4,8 @@ Model     a pair is a frame and a node within its reach: in range, or, where pow
           is detected if the medium is silent. It was received, or lost for one reason. A radio that copies frames (only
           an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
           recorded twice, in counters.json and in the samples of the network, agree. The share that is lost at random is
-          the scenario's; retries, and frames given up, are only of frames that are acknowledged
+          the scenario's; retries, and frames given up, are only of frames that are acknowledged; stations repeat
+          broadcast frames with data as often as the scenario says
 Units     frames, bytes of PSDU
 Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
@@ -21,6 +22,7 @@ from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.record.kinds import kinds_problems
 
 MAC_ACK_BYTES = 14
+REPEATED = ("AppSh",)  # of protocols that are known, the broadcast frames of stations with data
 RARER_THAN = 1e-12  # what does not happen by chance
 
 
@@ -92,6 +94,7 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
     if expected is not None and expected.radio is not None:
         yield from _chance_problems(radio, expected.radio)
         yield from _unicast_problems(radio, expected.radio)
+        yield from _groupcast_problems(counters, expected)
         if radio["lost"].get("receiver_down") and expected.radio.always_up:
             yield f"radio: {radio['lost']['receiver_down']} pairs lost as receiver_down, but every node is always up"
     if expected is not None and expected.hosts is not None and expected.places is not None:
@@ -139,6 +142,26 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
         yield f"radio: {retries} mac_retries in {radio['frames'] - radio['mac_acks']} frames"
     if retries < given_up * expected.least_retries or retries and not expected.least_retries:
         yield f"radio: {given_up} mac_given_up, each after {expected.least_retries} retries, but {retries} mac_retries"
+
+
+def _groupcast_problems(counters: dict[str, Any], expected: Expected) -> Iterator[str]:
+    """Whether stations repeated each broadcast frame with data as often as the scenario says; the last frame of each
+    may still be repeated. Of protocols that are not known, an upper bound.
+    """
+    assert expected.radio is not None and expected.places is not None
+    most, found = expected.radio.group_retries, counters["radio"].get("mac_group_retries", 0)
+    sent, kinds = counters["by_message_type"]["station"], expected.radio.kinds
+    if not most:
+        if found:
+            yield f"radio: {found} mac_group_retries, but this radio does not repeat broadcast frames"
+        return
+    for_all = sum(kind["count"] for name, kind in sent.items() if kinds is None or name in REPEATED)
+    # of n frames, a share of most / (most + 1) are repetitions
+    missing = most * for_all - (most + 1) * found
+    stations = len(expected.places.stations_m)
+    is_known = kinds is not None and expected.payload_bytes != 0
+    if missing < -most * stations or is_known and missing > most * stations:
+        yield f"radio: {found} mac_group_retries in {for_all} frames, each of which is repeated {most} times"
 
 
 def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iterator[str]:
@@ -191,6 +214,11 @@ def _told_differently(counters: dict[str, Any], samples: Columns, prefixes: tupl
         "pairs_received": radio["received"],
         "addressed_pairs_received": radio["addressed"]["received"],
         **({"radio_mac_retries": radio["mac_retries"]} if radio["mac_retries"] or "radio_mac_retries" in last else {}),
+        **(
+            {"radio_group_retries": radio.get("mac_group_retries", 0)}
+            if radio.get("mac_group_retries") or "radio_group_retries" in last
+            else {}
+        ),
         **{f"pairs_{outcome}": count for outcome, count in radio["lost"].items()},
         **{f"addressed_pairs_{outcome}": count for outcome, count in radio["addressed"]["lost"].items()},
     }

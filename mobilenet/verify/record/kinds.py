@@ -32,13 +32,14 @@ def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expecte
     kinds, found = expected.radio.kinds, counters["by_message_type"]
     lists = _Lists(Table.of(samples))
     queued = counters["radio"]["queue_drops"] + len(expected.places.stations_m) * (expected.queue_frames + 1)
+    retries = counters["radio"]["mac_retries"] + counters["radio"].get("mac_group_retries", 0)
     for side, known in kinds.items():
         for name in found[side]:
             if name not in known:
                 yield f"{side} {name}: this protocol has no such message there"
         for name, kind in known.items():
             counted = found[side].get(name, {"count": 0, "bytes": 0, "control_bytes": 0})
-            more, again = (0, 0) if side == WIRED else (queued, counters["radio"]["mac_retries"])
+            more, again = (0, 0) if side == WIRED else (queued, retries)
             yield from _problems(f"{side} {name}", kind, counted, lists, (more, again), expected.payload_bytes)
     acknowledging = sum(
         found[side].get(name, {"count": 0})["count"]

@@ -27,7 +27,7 @@ from mobilenet.verify.record.conservation import MAC_ACK_BYTES
 
 NETWORK = "network"
 Series = dict[str, list[tuple[int, float]]]
-BEGINS_LATE = ("radio_mac_retries", "wired_lost")
+BEGINS_LATE = ("radio_mac_retries", "radio_group_retries", "wired_lost")
 
 
 def totals_problem(
