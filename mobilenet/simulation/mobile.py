@@ -82,10 +82,8 @@ class Simulation:
         self.duration_ns = ns(scenario.duration_s)
 
         wireless = scenario.wireless
-        self._rules = Rules(
-            MODES[wireless.mode], wireless.eifs, wireless.queue_frames, wireless.retry_limit, wireless.group_copies - 1
-        )
-
+        retries = wireless.retry_limit, wireless.group_copies - 1
+        self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, *retries)
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
         radio = RadioWorld(scenario, sites)
         self.coverage = radio.coverage

@@ -253,7 +253,7 @@ def test_the_effective_scenario_names_the_keys_of_its_mac_alone(text: str, mac: 
     assert all(f"\n  {key}: " in named for key in ONLY[mac])
     assert not any(f"\n  {key}: " in named for key in ONLY[other])
     left_out = set(WirelessParameters.model_fields) - set(scenario.wireless.model_dump())
-    assert left_out == {*ONLY[other], *OF_MODEL["sinr"]}
+    assert left_out == {*ONLY[other], *OF_MODEL["sinr"], "group_retries"}
     assert scenario.changed(["seed=5"]).changed(["seed=1"]) == scenario
 
 

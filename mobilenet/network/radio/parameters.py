@@ -35,7 +35,6 @@ ONLY = {
         "eifs",
         "retry_limit",
         "groupcast",
-        "group_retries",
     ),
     "acking": ("bitrate_mbps", "phy_header_bits", "mac_header_bytes", "link_ack_timeout_ms", "full_duplex"),
 }
@@ -179,7 +178,7 @@ class WirelessParameters(Parameters):
     def _of_this_mac(self) -> WirelessParameters:
         for name in self._foreign():
             if name in self.model_fields_set:
-                other = "groupcast: none" if name == "group_retries" and self.mac == "dcf" else f"mac: {self.mac}"
+                other = "groupcast: none" if name == "group_retries" else f"mac: {self.mac}"
                 raise ValueError(f"{name}: has no effect with {other}; leave it out")
         return self
 

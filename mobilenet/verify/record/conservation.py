@@ -5,7 +5,7 @@ Model     a pair is a frame and a node within its reach: in range, or, where pow
           an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
           recorded twice, in counters.json and in the samples of the network, agree. The share that is lost at random is
           the scenario's; retries, and frames given up, are only of frames that are acknowledged; stations repeat
-          broadcast frames with data as often as the scenario says
+          broadcast frames with data as often as the scenario sets
 Units     frames, bytes of PSDU
 Source    IEEE 802.11-2016, 9.3.1.4 (an ACK has 14 bytes); ours: docs/verdicts-and-metrics.md
 """
@@ -145,7 +145,7 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
 
 
 def _groupcast_problems(counters: dict[str, Any], expected: Expected) -> Iterator[str]:
-    """Whether stations repeated each broadcast frame with data as often as the scenario says; the last frame of each
+    """Whether stations repeated each broadcast frame with data as often as the scenario sets; the last frame of each
     may still be repeated. Of protocols that are not known, an upper bound.
     """
     assert expected.radio is not None and expected.places is not None

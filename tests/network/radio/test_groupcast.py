@@ -123,7 +123,7 @@ def test_keys_without_effect_are_refused(override: str) -> None:
 
 @pytest.mark.parametrize("repair", ["none", "selective"])
 @pytest.mark.parametrize("radio", ["{loss: 0.3, groupcast: unsolicited_retry, group_retries: 2}", "sinr"])
-def test_a_run_is_valid_and_its_counters_say_how_often_frames_were_repeated(
+def test_a_run_is_valid_and_its_counters_show_how_often_frames_were_repeated(
     repair: str, radio: str, tmp_path: Path
 ) -> None:
     fading = "{model: sinr, fading: {model: nakagami}, groupcast: unsolicited_retry, group_retries: 2}"
