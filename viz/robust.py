@@ -11,7 +11,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from mobilenet.studies.level_names import short_level
+from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.robust.verdicts import Claim, ratios_of, shown
 
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
@@ -20,10 +20,12 @@ from .words import meaning
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
 SPREAD = 0.72  # of a row, which its marks share
 NARROW = 5.0
+WIDEST = 70  # characters of a title
+LEAST_ROOM = 1.02
 ROW_IN, HEAD_IN, FOOT_IN = 0.82, 0.85, 1.3
 
 
-def draw(factor: str, confidence: float, found: list[Claim], target: Path) -> None:
+def draw(factor: str, names: LevelNames, confidence: float, found: list[Claim], target: Path) -> None:
     """SVG, PNG or PDF, by the suffix; `factor`: the one that is compared."""
     metrics = list(dict.fromkeys(claim.metric for claim in found))
     of_metric = {metric: [claim for claim in found if claim.metric == metric] for metric in metrics}
@@ -32,13 +34,13 @@ def draw(factor: str, confidence: float, found: list[Claim], target: Path) -> No
     as_ratios = ratios_of(found)
     with page(8.2, height, len(metrics), 1, squeeze=False, height_ratios=ratios) as (figure, axes):
         for panel, (metric, own) in zip(axes[:, 0], of_metric.items(), strict=True):
-            _panel(panel, factor, metric, own, metric in as_ratios)
-        handles, names = _legend(found[0])
+            _panel(panel, metric, [(_row_name(factor, names, claim), claim) for claim in own], metric in as_ratios)
+        handles, radios = _legend(found[0])
         figure.legend(
-            handles, [plain(name) for name in names], loc="outside upper left", ncols=min(7, len(names)), fontsize=9,
+            handles, [plain(name) for name in radios], loc="outside upper left", ncols=min(7, len(radios)), fontsize=9,
             frameon=False, handletextpad=0.3, columnspacing=1.2,
         )  # fmt: skip
-        baseline = short_level(found[0].baseline)
+        baseline = names.name(factor, found[0].baseline)
         pairs = sorted({e.result.pairs for claim in found for e in claim.effects if e.result is not None})
         many = f"{pairs[0]} to {pairs[-1]}" if len(pairs) > 1 else f"{pairs[0]}" if pairs else "no"
         caption(
@@ -62,10 +64,10 @@ def _legend(claim: Claim) -> tuple[list[Any], list[str]]:
     return handles, names
 
 
-def _panel(axes: Any, factor: str, metric: str, own: list[Claim], as_ratio: bool) -> None:
+def _panel(axes: Any, metric: str, own: list[tuple[str, Claim]], as_ratio: bool) -> None:
     axes.axvline(1.0 if as_ratio else 0.0, color="#7A7A7A", linewidth=0.8)
     ends: list[float] = []
-    for place, claim in enumerate(own):
+    for place, (_, claim) in enumerate(own):
         count = len(claim.effects)
         for number, effect in enumerate(claim.effects):
             y = place + ((number - (count - 1) / 2) * SPREAD / count)
@@ -89,18 +91,17 @@ def _panel(axes: Any, factor: str, metric: str, own: list[Claim], as_ratio: bool
         )  # fmt: skip
         if place:
             axes.axhline(place - 0.5, color="#DDDDDD", linewidth=0.6)
-    names = [textwrap.fill(_row_name(factor, claim), 26) for claim in own]
-    axes.set_yticks(range(len(own)), [plain(name) for name in names], fontsize=8)
+    axes.set_yticks(range(len(own)), [plain(textwrap.fill(name, 26)) for name, _ in own], fontsize=8)
     axes.set_ylim(len(own) - 0.5, -0.5)
     axes.tick_params(left=False)
     axes.spines["left"].set_visible(False)
-    axes.set_title(plain(meaning(metric, False)), fontsize=10)
+    axes.set_title(plain(textwrap.fill(meaning(metric, False), WIDEST)), fontsize=10)
     axes.set_xlabel("ratio to the baseline" if as_ratio else "difference from the baseline", fontsize=8)
     axes.tick_params(labelsize=8)
     if as_ratio and ends:
         least, most = min([*ends, 1.0]), max([*ends, 1.0])
         log_axis(axes.xaxis, least, most)
-        room = (most / least) ** 0.06
+        room = max(LEAST_ROOM, (most / least) ** 0.06)
         axes.set_xlim(least / room, most * room)
         if most / least < NARROW:  # 1, 2 and 5 are too few
             from matplotlib.ticker import MaxNLocator
@@ -109,7 +110,7 @@ def _panel(axes: Any, factor: str, metric: str, own: list[Claim], as_ratio: bool
             axes.tick_params(axis="x", which="minor", bottom=False)
 
 
-def _row_name(factor: str, claim: Claim) -> str:
+def _row_name(factor: str, names: LevelNames, claim: Claim) -> str:
     """The level and those of the other factors."""
-    levels = {factor: claim.level} | claim.others
-    return cut(", ".join(f"{name.rpartition('.')[2]} {short_level(v)}" for name, v in levels.items()), 70)
+    others = [names.in_words(other, level) for other, level in claim.others.items()]
+    return cut(", ".join([names.name(factor, claim.level), *others]), 70)

@@ -84,7 +84,7 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
         write_rows(fresh, "robust", robustness.rows(found))
         write_text(fresh / "robust.md", markdown(plan, found, without_mean(done)))
         for suffix in ("svg", "png"):
-            draw(plan.factor, plan.study.confidence, found, fresh / f"robust.{suffix}")
+            draw(plan.factor, plan.names, plan.study.confidence, found, fresh / f"robust.{suffix}")
     _print_claims(plan, found)
     for line in without_mean(done):
         say(f"{line}: the backlog at stations and hosts keeps growing, so the mean is undefined")
@@ -112,5 +112,6 @@ def _print_claims(plan: Any, found: list[Any]) -> None:
     as_ratios = ratios_of(found)
     head = ("metric", "comparison", *(radio.name for radio in plan.radios), "verdict")
     print_table(
-        head, [(c.metric, name_of(c), *cells(c, c.metric in as_ratios, intervals=False), c.verdict) for c in found]
+        head,
+        [(c.metric, name_of(c, plan), *cells(c, c.metric in as_ratios, intervals=False), c.verdict) for c in found],
     )

@@ -26,6 +26,7 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Progress, Standing
 from mobilenet.studies.configurations import configurations
 from mobilenet.studies.declaration import Study
+from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.robust.radios import ATTACHMENT, OF_ANY_RADIO, Radio, radios
 from mobilenet.studies.robust.verdicts import Claim, claims
 from mobilenet.studies.spark import require_master, spark_session
@@ -48,6 +49,10 @@ class Plan:
         """The one that is compared."""
         assert self.study.compare is not None
         return self.study.compare.factor
+
+    @property
+    def names(self) -> LevelNames:
+        return LevelNames(self.study.factors)
 
 
 def default_directory(study: Study, file: Path) -> Path:

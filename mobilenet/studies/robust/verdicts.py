@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mobilenet.studies.compare import Finding, compared_row
-from mobilenet.studies.level_names import shown_level
 from mobilenet.studies.statistics import Comparison, holm
 
 NO_MEAN = ("unstable", "no data")
@@ -64,11 +63,6 @@ class Claim:
             return "no claim"
         parts = (("flips", self.flips_under), ("inconclusive", self.inconclusive_under))
         return "; ".join(f"{word} under {', '.join(names)}" for word, names in parts if names) or "survives"
-
-    @property
-    def where(self) -> str:
-        """The levels of the other factors, for people."""
-        return ", ".join(f"{factor.rpartition('.')[2]} {shown_level(level)}" for factor, level in self.others.items())
 
     def rows(self) -> list[dict[str, Any]]:
         """One for each radio, flat, for tables."""

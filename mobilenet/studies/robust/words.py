@@ -12,7 +12,6 @@ from collections import Counter
 from mobilenet.metrics.registry import meaning
 from mobilenet.network.radio.links import cell_m, half_heard_m
 from mobilenet.quoting import counted
-from mobilenet.studies.level_names import shown_level
 from mobilenet.studies.robust.radios import Radio
 from mobilenet.studies.robust.robust import Plan
 from mobilenet.studies.robust.verdicts import Claim, Effect, Shown, ratios_of, shown
@@ -42,10 +41,12 @@ def said_of_mac(plan: Plan) -> str | None:
     )
 
 
-def name_of(claim: Claim) -> str:
+def name_of(claim: Claim, plan: Plan) -> str:
     """Level against baseline, and where."""
-    versus = f"{shown_level(claim.level)} against {shown_level(claim.baseline)}"
-    return f"{versus} ({claim.where})" if claim.others else versus
+    names = plan.names
+    versus = f"{names.name(plan.factor, claim.level)} against {names.name(plan.factor, claim.baseline)}"
+    where = ", ".join(names.in_words(factor, level) for factor, level in claim.others.items())
+    return f"{versus} ({where})" if where else versus
 
 
 def cells(claim: Claim, as_ratio: bool, intervals: bool) -> list[str]:
@@ -83,7 +84,9 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
     first, as_ratios = plan.radios[0].name, ratios_of(found)
     sure = f"{plan.study.confidence * 100:g} %"
     head = ("quantity", "comparison", *(radio.name for radio in plan.radios), "verdict")
-    lines = [(meaning(c.metric, False), name_of(c), *cells(c, c.metric in as_ratios, True), c.verdict) for c in found]
+    lines = [
+        (meaning(c.metric, False), name_of(c, plan), *cells(c, c.metric in as_ratios, True), c.verdict) for c in found
+    ]
     mac = said_of_mac(plan)
     parts = [
         "# Would it come out the same way on another radio?",

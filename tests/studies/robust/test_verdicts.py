@@ -11,6 +11,7 @@ from mobilenet.viz.robust import draw
 from mobilenet.studies.compare import Finding
 from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.declaration import Study
+from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.robust.verdicts import Claim, claims, ratios_of
 from mobilenet.studies.robust.words import cells, totals, without_mean
 from mobilenet.studies.statistics import compare_pairs
@@ -101,10 +102,8 @@ def test_the_picture(tmp_path: Path) -> None:
         0.95,
     )
     for name in ("a.svg", "b.svg", "a.png"):
-        draw("protocol.name", 0.95, found, tmp_path / name)
+        draw("protocol.name", LevelNames({}), 0.95, found, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     text = (tmp_path / "a.svg").read_text()
-    assert all(
-        f"<!-- {said} -->" in text for said in ("flips under fading;", "fading: unstable", "shadowing", "name new")
-    )
+    assert all(f"<!-- {said} -->" in text for said in ("flips under fading;", "fading: unstable", "shadowing", "new"))
     assert (tmp_path / "a.png").stat().st_size > 10_000
