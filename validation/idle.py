@@ -1,6 +1,6 @@
 """Idle networks: nobody says anything but that it is there, and everybody must be heard.
 
-    python -m validation.idle [SEEDS]
+    python -m validation.idle [SEEDS [REPAIR]]
 
 60 to 150 hosts in one cell and in seven, at 1 and 2 Mb/s, ten minutes with one message at their end, hosts given up
 after 20 s of silence: each run must come to rest, without a gap, and without a host that was given up. Hidden hosts
@@ -13,6 +13,7 @@ import itertools
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,14 +34,14 @@ class Case(NamedTuple):
 CASES = [Case(*values) for values in itertools.product((60, 90, 120, 150), CELLS, (1, 2))]
 
 
-def troubles(case: Case, seed: int) -> list[str]:
+def troubles(case: Case, repair: str, seed: int) -> list[str]:
     """What is wrong with one run."""
     changes = [
         f"seed={seed}", f"hosts.count={case.hosts}", f"stations.layout={CELLS[case.cells]}",
         f"wireless.broadcast_rate_mbps={case.rate_mbps}",
         "duration_s=600", "warmup_s=0", "drain_s=60",
         "workload={arrivals: explicit, messages: [{host: h0, at_s: 590}]}", "protocol.expiry_s=20",
-        "record.positions_interval_s=null",
+        f"protocol.repair={repair}", "record.positions_interval_s=null",
     ]  # fmt: skip
     outcome = Simulation(Scenario.load(SCENARIO, changes)).run()
     events = Counter(outcome.recording.events.event)
@@ -51,11 +52,11 @@ def troubles(case: Case, seed: int) -> list[str]:
     return found
 
 
-def main(seeds: int) -> int:
+def main(seeds: int = 20, repair: str = "none") -> int:
     bad = 0
     with ProcessPoolExecutor() as pool:
         for case in CASES:
-            found = list(pool.map(troubles, itertools.repeat(case), range(FIRST_SEED, FIRST_SEED + seeds)))
+            found = list(pool.map(partial(troubles, case, repair), range(FIRST_SEED, FIRST_SEED + seeds)))
             wrong = {FIRST_SEED + k: what for k, what in enumerate(found) if what}
             bad += len(wrong)
             print(
@@ -67,4 +68,4 @@ def main(seeds: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 20))
+    sys.exit(main(*map(int, sys.argv[1:2]), *sys.argv[2:3]))

@@ -1,0 +1,211 @@
+"""What repairs cost and bring: prints the tables of docs/protocols/repair.md, and draws its picture.
+
+    mobilenet robust scenarios/studies/repair_standing.yaml --out repair_standing
+    mobilenet robust scenarios/studies/repair_walking.yaml --out repair_walking
+    python -m validation.repairs repair_standing repair_walking
+
+Model     ratios are paired by world, with 95 % t intervals of their logarithms. A limit is met if the upper end of the
+          interval is not above it. Where a configuration is unstable, its mean is of these runs only
+Units     seconds; frames and seconds of airtime per delivery; ratios
+Source    ours: docs/protocols/repair.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from mobilenet.viz.style import COLOURS, caption, entitle, figure_legend, page, save
+
+from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.level_names import LevelNames
+from mobilenet.studies.statistics import compare_pairs, t_interval
+
+RADIOS = ("disk", "capture", "log_distance", "shadowing", "fading")
+DRAWN = {"disk": "o", "shadowing": "^", "fading": "s"}
+TCP, PAPER, ALONE, BOTH = "TCP", "paper", "selective", "selective and groupcast"
+DELAY, FRAMES, AIRTIME = "delivery_delay_mean_s", "messages_sent_per_delivery", "airtime_per_delivery_s"
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "repairs.png"
+LIKE_DISK = {(DELAY, TCP): 0.5, (DELAY, PAPER): 1.05, (FRAMES, PAPER): 1.05, (AIRTIME, PAPER): 1.05}
+LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> metric, baseline -> the largest ratio
+    **dict.fromkeys(("disk", "capture", "log_distance"), LIKE_DISK),
+    "shadowing": {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.0, (AIRTIME, PAPER): 1.05},
+    "fading": {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.5},
+}
+ALONE_UNDER_FADING = 2.2
+
+
+class Scene(NamedTuple):
+    """The runs of one radio and one combination of the other factors, by variant, in the order of replications."""
+
+    hosts: str
+    radio: str
+    where: str
+    runs: dict[str, pd.DataFrame]
+    unstable: set[str]
+
+    def mean(self, variant: str, metric: str) -> float:
+        return float(self.runs[variant][metric].mean())
+
+
+def scenes(out: Path) -> Iterator[Scene]:
+    hosts = out.name.rpartition("_")[2]
+    for radio in RADIOS:
+        if not (out / radio / "tables" / "runs.parquet").exists():
+            continue
+        names = LevelNames(Study.load(out / radio / "study.yaml").factors)
+        tables = {name: pd.read_parquet(out / radio / "tables" / f"{name}.parquet") for name in ("runs", "summary")}
+        columns = list(tables["runs"].columns)
+        others = columns[2 : columns.index("configuration")]
+        for levels, rows in tables["runs"].groupby(others, sort=False):
+            where = ", ".join(names.in_words(name, level) for name, level in zip(others, levels, strict=True))
+            runs = {
+                names.name("variant", level): of.sort_values("replication")
+                for level, of in sorted(rows.groupby("variant"), key=lambda group: group[1]["configuration"].iloc[0])
+            }
+            summary = tables["summary"]
+            unstable = {
+                variant
+                for variant, of in runs.items()
+                if UNSTABLE in set(summary[summary["configuration"] == of["configuration"].iloc[0]]["label"])
+            }
+            yield Scene(hosts, radio, where, runs, unstable)
+
+
+def print_means(found: list[Scene], metric: str, factor: float) -> None:
+    variants = list(found[0].runs)
+    print("| hosts, radio | where |", " | ".join(variants), "|")
+    print("|---" * (2 + len(variants)) + "|")
+    for scene in found:
+        cells = [
+            f"{factor * scene.mean(variant, metric):.3g}{'*' if variant in scene.unstable else ''}"
+            for variant in variants
+        ]
+        print(f"| {scene.hosts}, {scene.radio} | {scene.where} |", " | ".join(cells), "|")
+
+
+def print_targets(found: list[Scene], variant: str) -> int:
+    """A row for each scene; return how many limits are missed."""
+    columns = ((DELAY, TCP), (DELAY, PAPER), (FRAMES, TCP), (FRAMES, PAPER), (AIRTIME, TCP), (AIRTIME, PAPER))
+    words = {DELAY: "delay", FRAMES: "frames", AIRTIME: "airtime"}
+    print("| hosts, radio | where |", " | ".join(f"{words[m]} / {b}" for m, b in columns), "| delivered | missed |")
+    print("|---" * (4 + len(columns)) + "|")
+    missed = 0
+    for scene in found:
+        cells, limits = [], limits_of(scene.radio, variant)
+        bad = ["unstable"] if variant in scene.unstable else []
+        for metric, baseline in columns:
+            text, high = ratio(scene, variant, baseline, metric)
+            limit = None if baseline in scene.unstable else limits.get((metric, baseline))
+            if limit is not None and high > limit:
+                bad.append(f"{words[metric]} / {baseline}: limit {limit:g}")
+            cells.append(text)
+        delivered, others = (scene.mean(name, "delivery_ratio") for name in (variant, TCP))
+        if delivered < others:
+            bad.append("delivered")
+        missed += len(bad)
+        told = f"{delivered:.4g}" if delivered == others else f"{delivered:.4g} (TCP {others:.4g})"
+        print(f"| {scene.hosts}, {scene.radio} | {scene.where} |", " | ".join([*cells, told, ", ".join(bad)]), "|")
+    return missed
+
+
+def limits_of(radio: str, variant: str) -> dict[tuple[str, str], float]:
+    limits = dict(LIMITS[radio])
+    if variant != ALONE:
+        limits.pop((AIRTIME, PAPER), None)
+    elif radio == "fading":
+        limits[DELAY, TCP] = ALONE_UNDER_FADING
+    return limits
+
+
+def ratio(scene: Scene, variant: str, baseline: str, metric: str) -> tuple[str, float]:
+    """In words, and the upper end of its interval."""
+    own, other = (scene.runs[name].set_index("replication")[metric] for name in (variant, baseline))
+    shared = own.index.intersection(other.index)
+    found = compare_pairs(np.array(own[shared]), np.array(other[shared]))
+    assert found.ratio is not None and found.ratio_low is not None and found.ratio_high is not None
+    star = "*" if baseline in scene.unstable else ""
+    return f"{found.ratio:.2f}{star} ({found.ratio_low:.2f} to {found.ratio_high:.2f})", found.ratio_high
+
+
+def print_handoffs(out: Path) -> None:
+    handoffs = pd.read_parquet(out / "disk" / "tables" / "handoffs.parquet")
+    names = LevelNames(Study.load(out / "disk" / "study.yaml").factors)
+    print("| variant | handoffs | mean interruption, s | 95th percentile, s |\n|---|---|---|---|")
+    for level, rows in handoffs.groupby("variant", sort=False):
+        took = rows["interruption_s"].dropna()
+        print(f"| {names.name('variant', level)} | {len(took)} | {took.mean():.3g} | {took.quantile(0.95):.3g} |")
+
+
+def draw(found: list[Scene]) -> None:
+    """Delay against frames per delivery: a panel for each place, a colour for each variant, a shape for each radio."""
+    places = list(dict.fromkeys((scene.hosts, scene.where) for scene in found))
+    variants = list(found[0].runs)
+    with page(3.1 * len(places), 4.2, 1, len(places), sharey=True, squeeze=False) as (figure, panels):
+        for place, axes in zip(places, panels[0], strict=True):
+            for scene in found:
+                if (scene.hosts, scene.where) == place and scene.radio in DRAWN:
+                    for colour, variant in zip(COLOURS, variants, strict=False):
+                        _mark(axes, scene, variant, colour)
+            axes.set_title(f"{place[0]}, {place[1]}", fontsize=9)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            axes.set_xlabel("frames per delivery", fontsize=8)
+        panels[0][0].set_ylabel("mean delay (s)", fontsize=8)
+        handles, labels = _legend(axes, variants)
+        figure_legend(figure, handles, labels)
+        entitle(figure, "Delay against frames per delivery")
+        pairs = {len(runs) for scene in found for runs in scene.runs.values()}
+        caption(
+            figure,
+            f"Means over {min(pairs)} runs of 60 s with 95 % t intervals. Hollow: the backlog keeps growing, so the"
+            " value is that of these runs only.",
+        )
+        save(figure, PICTURE)
+
+
+def _mark(axes: Any, scene: Scene, variant: str, colour: str) -> None:
+    spans = [t_interval(np.array(scene.runs[variant][metric]), 0.95) for metric in (FRAMES, DELAY)]
+    (x, *x_ends), (y, *y_ends) = ((s.mean, s.mean - max(s.low, s.mean / 10), s.high - s.mean) for s in spans)
+    axes.errorbar(
+        [x], [y], xerr=[[end] for end in x_ends], yerr=[[end] for end in y_ends], fmt=DRAWN[scene.radio], color=colour,
+        markersize=6, linewidth=1, markerfacecolor="white" if variant in scene.unstable else colour,
+    )  # fmt: skip
+
+
+def _legend(axes: Any, variants: list[str]) -> tuple[list[Any], list[str]]:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], color=c, marker="o", linestyle="none") for c, _ in zip(COLOURS, variants, strict=False)]
+    handles += [Line2D([], [], color="#555555", marker=mark, linestyle="none") for mark in DRAWN.values()]
+    return handles, [*variants, *DRAWN]
+
+
+def main(outs: list[Path]) -> int:
+    found = [scene for out in outs for scene in scenes(out)]
+    missed = 0
+    for metric, factor, words in (
+        (DELAY, 1, "mean delay, s"),
+        (FRAMES, 1, "frames per delivery"),
+        (AIRTIME, 1000, "airtime per delivery, ms"),
+    ):
+        print(f"\n{words}\n")
+        print_means(found, metric, factor)
+    for variant in (ALONE, BOTH):
+        print(f"\n{variant}\n")
+        missed += print_targets(found, variant)
+    print("\nhandoffs on the disk\n")
+    for out in outs:
+        print_handoffs(out)
+    draw(found)
+    print(f"\n{missed} limits missed; drawn: {PICTURE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main([Path(name) for name in sys.argv[1:]]))
