@@ -30,7 +30,7 @@ def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radi
     """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each
     backbone, and of the radio how far it reaches and the random loss with each kind."""
     stream, floods = Stream(seed, "swarm/scene"), protocol == TcpFlooding.name
-    repair = selective(seed) if protocol == SELECTIVE else {}
+    repairs = protocol == SELECTIVE
     expires = stream.chance(0.25)
     range_m = stream.uniform(40, 120)
     points = _stations(stream, range_m)
@@ -49,7 +49,8 @@ def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radi
                     "delay_ms": stream.one_of(1.0, 10.0, stream.uniform(20, 200)),
                 },
             },
-            "wireless": _wireless(seed, stream, range_m, 0.1 if expires else 0.5, radio),
+            "wireless": _wireless(seed, stream, range_m, 0.1 if expires else 0.5, radio)
+            | (_groupcast(seed) if repairs and radio != "acking" else {}),
             "hosts": {
                 "count": 1 + stream.below(6),
                 "mobility": _mobility(stream, points, range_m),
@@ -57,7 +58,9 @@ def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radi
             },
             "faults": _faults(stream, expires),
             "churn": _churn(stream),
-            "protocol": _flooding(seed) if floods else _protocol(stream, expires) | repair,
+            "protocol": _flooding(seed)
+            if floods
+            else _protocol(stream, expires) | (selective(seed) if repairs else {}),
             "workload": {
                 "arrivals": stream.one_of("exponential", "periodic"),
                 "interval_s": stream.uniform(0.2, 1.5),
@@ -117,6 +120,12 @@ def _dcf(stream: Stream, range_m: float, most_loss: float) -> Values:
         "loss": stream.one_of(0.0, most_loss * stream.random(), most_loss * stream.random() ** 2),
         "queue_frames": stream.one_of(100, 100, 5),
     }
+
+
+def _groupcast(seed: int) -> Values:
+    """From a stream of its own, as for all that only repairs have."""
+    stream = Stream(seed, "swarm/groupcast")
+    return {"groupcast": "unsolicited_retry", "group_retries": 1 + stream.below(3)} if stream.chance(0.5) else {}
 
 
 def _acking(seed: int, dcf: Values) -> Values:
