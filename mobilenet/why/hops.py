@@ -23,6 +23,8 @@ from mobilenet.why.record import ARRIVED, NONE, RECEIVED, WIRE, Record
 from mobilenet.why.stretches import Stretch
 from mobilenet.why.wires import Departures
 
+UNSOLICITED = ""  # the reason of a repetition for the group: none
+
 
 class Hops:
     """The hops of one run."""
@@ -72,8 +74,8 @@ class Hops:
             begin_ns = record.start_ns[row]
             out.append(Stretch(begin_ns, record.time_ns[row], kind, leg, place, row, outcome))
             if number:
-                before = rows[number - 1]
-                reason = record.heard(before).get(record.to[queued], "out_of_range")
+                before, to = rows[number - 1], record.to[queued]
+                reason = record.heard(before).get(to, "out_of_range") if to else UNSOLICITED
                 out.append(Stretch(record.time_ns[before], begin_ns, MAC_RETRY, leg, place, row, reason))
         begin_ns = record.start_ns[rows[0]] if rows else record.time_ns[last]
         head_ns = min(max(record.time_ns[queued], record.left_before_ns[queued]), begin_ns)

@@ -69,7 +69,8 @@ class Words:
                 lost = f"{self._frame(s.row)} on the air, lost{f' at {at}' if at else ''}"
                 return f"{lost}: {_outcome(s.reason)}{self._others(s.row, s.reason, at)}"
             case kinds.MAC_RETRY:
-                return f"{place}'s MAC sends the frame again ({_outcome(s.reason)})"
+                why = f"({_outcome(s.reason)})" if s.reason else "for all hosts of its cell, unasked"
+                return f"{place}'s MAC sends the frame again {why}"
             case kinds.RETRY:
                 timer = f"its timer {self._timer(s.row)!r}" if s.row != NONE else "another attempt"
                 return f"{place} waits for {timer} after a lost frame ({_outcome(s.reason)}){self._since(s)}"

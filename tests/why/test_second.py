@@ -27,6 +27,11 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
     "own_protocol/gossip.yaml": ("duration_s=20",),
     "programs/flood.yaml": (),
     "paper/tcp_static.yaml": ("duration_s=10", "warmup_s=0"),  # copies of a message in one queue
+    "first.yaml repeated": (
+        "wireless={loss: 0.3, groupcast: unsolicited_retry, group_retries: 2}",
+        "protocol.repair=selective",
+        "duration_s=40",
+    ),
     "town.yaml": ("duration_s=10", "warmup_s=0"),  # stations within reach of each other
     "vcube/dynamic_on_vcube.yaml": ("duration_s=5", "warmup_s=0"),
 }
