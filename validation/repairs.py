@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from mobilenet.viz.style import COLOURS, caption, entitle, figure_legend, page, save
+from mobilenet.viz.style import COLOURS, caption, entitle, figure_legend, log_axis, page, save
 
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.declaration import Study
@@ -146,15 +146,16 @@ def draw(found: list[Scene]) -> None:
     """Delay against frames per delivery: a panel for each place, a colour for each variant, a shape for each radio."""
     places = list(dict.fromkeys((scene.hosts, scene.where) for scene in found))
     variants = list(found[0].runs)
-    with page(3.1 * len(places), 4.2, 1, len(places), sharey=True, squeeze=False) as (figure, panels):
+    with page(3.1 * len(places), 4.2, 1, len(places), sharex=True, sharey=True, squeeze=False) as (figure, panels):
         for place, axes in zip(places, panels[0], strict=True):
             for scene in found:
                 if (scene.hosts, scene.where) == place and scene.radio in DRAWN:
                     for colour, variant in zip(COLOURS, variants, strict=False):
                         _mark(axes, scene, variant, colour)
-            axes.set_title(f"{place[0]}, {place[1]}", fontsize=9)
-            axes.set_xscale("log")
-            axes.set_yscale("log")
+            axes.set_title(f"{place[0]} hosts, {place[1].replace('interval_s', 'every')} s", fontsize=9)
+            for axis, metric in ((axes.xaxis, FRAMES), (axes.yaxis, DELAY)):
+                means = [scene.mean(variant, metric) for scene in found for variant in variants]
+                log_axis(axis, min(means), max(means))
             axes.set_xlabel("frames per delivery", fontsize=8)
         panels[0][0].set_ylabel("mean delay (s)", fontsize=8)
         handles, labels = _legend(axes, variants)
