@@ -36,7 +36,7 @@ def interruptions(run: Path, stories: Stories, name: str | None, out: Path | Non
     from mobilenet.why.handoffs import Interruptions
 
     if stories.record.of_datagrams:
-        what = "the record does not show which datagrams carried what its programs deliver"
+        what = "the record does not show which datagrams carried the messages that programs deliver"
         fail(f"{quoted(run)}: {what}; expected a run in virtual time", Exit.BAD_INPUT)
     found = interrupting(run)
     walk = Interruptions(stories, load_scenario(run / "scenario.yaml"))
@@ -84,7 +84,7 @@ def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: boo
         print_as_json({"handoffs": len(found), "interruption_ns": total_ns, "parts": listed_parts(parts)})
         return
     if not found:
-        say(f"{quoted(run)}: no handoff confirmed in the observed time falls between two deliveries at its host")
+        say(f"{quoted(run)}: no handoff confirmed in the measured time falls between two deliveries at its host")
         say(f"Next: mobilenet show {quoted(run)}")
         return
     node = found[0].host

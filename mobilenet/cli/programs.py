@@ -54,7 +54,7 @@ def replay(
         with progress(quiet, "replaying") as update:
             lines, again = lines_of(run, update, allow_code)
         if again:
-            say("The run had not recorded its lines (record.programs), so it was repeated with the same fingerprint.")
+            say("The run did not record its lines (record.programs), so it was repeated; the fingerprint is the same.")
         found = lines_of_node(lines, node, life, run)
         told = [event for event, _ in exchanges(found)]
         if out is not None:

@@ -217,7 +217,7 @@ class Poisson(Parameters):
     """A Poisson-distributed number of t.u. after 0."""
 
     kind: Literal["poisson"] = "poisson"
-    mean: Tu = Field(default=1000.0, description="mean of the time at which a source broadcasts")
+    mean: Tu = Field(default=1000.0, description="mean time at which a source broadcasts")
 
     @property
     def typical(self) -> float:

@@ -103,7 +103,7 @@ class Words:
             case kinds.OLD_SESSION:
                 return f"{place} delivers nothing more in its earlier session"
             case kinds.DETECTION:
-                return f"{place} enters the new cell; the attachment notices it at the end of this time"
+                return f"{place} enters the new cell; its attachment changes at the end of this time"
             case kinds.IDLE:
                 if not s.reason:
                     return "no message is in transit"

@@ -77,7 +77,7 @@ class WirelessParameters(Parameters):
         description="dcf over unit_disk: frames are sensed up to this distance; null: range_m",
     )
     mode: Literal["b", "g_mixed", "g_erp", "a", "g"] = Field(
-        default="g_mixed", description="dcf: slot, spaces, window and rates; g is g_erp"
+        default="g_mixed", description="dcf: slot time, interframe spaces, contention window and rates; g means g_erp"
     )
     broadcast_rate_mbps: float = Field(
         default=2.0,
