@@ -151,7 +151,7 @@ def reference(
         typer.Option("--out", "-o", metavar="FILE", help="Write all keys to this file, as Markdown tables."),
     ] = None,
 ) -> None:
-    """Print scenario and study keys, and metrics.
+    """Print all keys and metrics.
 
     For each key: type, unit, range, default and meaning. The Markdown tables also contain the sources.
     """

@@ -113,7 +113,7 @@ def shrink(
 ) -> None:
     """Shrink a scenario that violates a property.
 
-    The command looks for fewer broadcasts, crashes, hosts and seconds that still violate the property.
+    The command tries shorter scenarios with fewer broadcasts, crashes, hosts and stations.
     """
     with reporting(quiet, reads=[run]):
         from mobilenet import api

@@ -67,7 +67,7 @@ class MobileKeys(ScenarioFile):
     """Every key of a scenario of hosts and stations."""
 
     name: Name | None = Field(
-        default=None, description="name shown to readers, as on the map; null: name of the run directory"
+        default=None, description="name shown to readers, for example on the map; null: name of the run directory"
     )
     description: str | None = Field(
         default=None, max_length=10_000, description="description of the scenario, for readers"
