@@ -109,7 +109,7 @@ class Words:
                     return "no message is in transit"
                 return f"the next message, {s.reason}, has not been broadcast yet"
             case kinds.PROGRAM:
-                return f"the program of {place} has the message and sends or delivers nothing"
+                return f"the program of {place} has the message, but neither sends nor delivers anything"
             case kinds.ELSEWHERE:
                 return f"{receiver} is still with {s.reason}"
         return "not explained by the record"
