@@ -116,8 +116,8 @@ def _one(run: Path, stories: Stories, walk: Interruptions, one: Interruption, as
         print_as_json({"handoff": one.name, "interruption_ns": one.length_ns, "stretches": rows})
         return
     say(
-        f"{one.host} delivered nothing for {in_s(one.length_ns, one.host, '.9g')}, from"
-        f" {in_s(one.last_ns, one.host, '.9g')} on. The handoff began at {in_s(one.begin_ns, one.host, '.9g')} and was"
+        f"{one.host} delivered nothing for {in_s(one.length_ns, one.host, '.9g')}, beginning at"
+        f" {in_s(one.last_ns, one.host, '.9g')}. The handoff began at {in_s(one.begin_ns, one.host, '.9g')} and was"
         f" confirmed {in_s(one.end_ns - one.begin_ns, one.host, '.9g')} later:"
     )
     print_stretches(rows, one.host)

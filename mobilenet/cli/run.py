@@ -81,7 +81,7 @@ def end_with_verdicts(done: Any) -> NoReturn:
     _print_owed(done)
     _print_failed_metrics(done)
     if told := sorted(done.path.glob("*.stderr.txt")):
-        say(f"{counted(len(told), 'program')} wrote to standard error; the first: {quoted(told[0])}")
+        say(f"{counted(len(told), 'program')} wrote to standard error; the first output is in {quoted(told[0])}")
     say(f"Next: mobilenet show {quoted(done.path)}")
     failed = done.failed_metrics and done.verdict != "violated"
     raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])

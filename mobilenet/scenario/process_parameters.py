@@ -56,7 +56,7 @@ class AbstractNetwork(Parameters):
     """The network of the papers: sending takes time, links and receivers never get busy."""
 
     kind: Literal["abstract"] = "abstract"
-    send: Tu = Field(default=0.1, description="time to send one message; a process sends one after the other")
+    send: Tu = Field(default=0.1, description="time to send one message; a process sends messages one after the other")
     link: Tu = Field(default=0.8, description="travel time of a message")
     jitter: Tu = Field(
         default=0.0,
