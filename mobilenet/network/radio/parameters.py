@@ -106,7 +106,7 @@ class WirelessParameters(Parameters):
         description="dcf: whether stations repeat each broadcast frame that carries data (GCR of IEEE 802.11aa)",
     )
     group_retries: int = Field(
-        default=1, ge=1, le=15, description="unsolicited_retry: how often a station repeats such a frame"
+        default=1, ge=1, le=15, description="unsolicited_retry: number of times that a station repeats such a frame"
     )
     bitrate_mbps: float = Field(
         default=12.0, ge=0.01, le=10_000, description="acking: rate of all frames (inferred for the paper)"
