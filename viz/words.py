@@ -30,16 +30,16 @@ PROPERTIES = {
     "creation": "nothing is delivered that was not broadcast",
     "duplication": "nothing is delivered twice",
     "membership": "only members deliver",
-    "causal_order": "no message overtakes one that it follows from",
+    "causal_order": "no message overtakes one that it depends on",
     "fifo_order": "no message overtakes an earlier one of its sender",
     "gaps": "hosts are notified of missed messages, and only for a reason",
     "delivery": "every member gets what it is entitled to",
-    "order": "no message overtakes one that it has to follow",
+    "order": "no message overtakes one that must be delivered before it",
     "completion": "a source is notified once, only of its own broadcasts, and only when they are complete",
     "agreement": "what one correct process delivers, all correct processes deliver",
     "validity": "a correct source's messages are delivered",
     "conservation": "every frame and message sent is accounted for",
-    "drained": "at the end nothing waits in any buffer",
+    "drained": "at the end, all buffers are empty",
 }
 
 

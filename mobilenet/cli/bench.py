@@ -22,7 +22,7 @@ def bench(
 ) -> None:
     """Measure the speed of the simulator.
 
-    Every time is also given relative to a bare event queue on the same machine.
+    All times are also given relative to a bare event queue on the same machine.
     """
     with reporting():
         from mobilenet.bench import broadcasts, delays, live, programs, radios, simulator, start, whole_runs

@@ -46,9 +46,9 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
         f" the slowest 5 % ({counted(tail.deliveries, one)}) have a mean delay of {_mean(tail, node)}"
     )
     if stories.record.of_datagrams:
-        say("The deliveries that programs report are not explained: no datagram is known to carry a message.")
+        say("Deliveries reported by programs are not explained: no datagram is known to carry a particular message.")
     _print_parts(whole, tail, node)
-    say(f"{percent(whole.held_ns / max(1, whole.delay_ns))} of the delay was spent behind other messages.")
+    say(f"{percent(whole.held_ns / max(1, whole.delay_ns))} of the delay was spent waiting behind other messages.")
     for title, name_of in (("cell", lambda one: one.station), ("receiver", lambda one: one.node)):
         _print_groups(title, stories, deliveries, name_of)
     _print_longest(stories, late[:LONGEST])
@@ -221,7 +221,7 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
     _print_changes(rows, len(common), node)
     changes = _by_message(stories, found, common)
     most = ", ".join(f"{name} ({in_s(change, node, '+.3g')})" for name, change in changes)
-    say(f"\nMessages that changed most, summed over their receivers: {most}")
+    say(f"\nMessages whose delays changed most, summed over their receivers: {most}")
     say(f"Next: mobilenet why {quoted(runs[1])} --message {changes[0][0]}{allowed}")
 
 

@@ -26,7 +26,8 @@ def exhaust(
     """Check every order of events in small networks.
 
     The shipped classes of hosts and stations of the mobile causal broadcast run on a network that tries every order
-    of events: frames lost, duplicated, delayed and reordered, timers in any order, crashes and moves at any moment.
+    of events: frames are lost, duplicated, delayed and reordered, timers fire in any order, and hosts crash or move
+    at any moment.
     The result holds within the bounds that are printed. It does not extend to larger networks.
     """
     with reporting():

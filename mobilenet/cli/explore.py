@@ -79,7 +79,8 @@ def spacetime(
             arrows = draw(messages, events, window, partial, run.resolve().name, called)
         if replayed:
             say(
-                "The run had not recorded its messages (record.messages), so it was repeated with the same fingerprint."
+                "The run did not record its messages (record.messages), so it was repeated;"
+                " the fingerprint is the same."
             )
         if not arrows:
             say(f"{window.host} sends and receives nothing in this period; --margin-s 1 shows a longer period")
@@ -150,7 +151,7 @@ def reference(
         typer.Option("--out", "-o", metavar="FILE", help="Write all keys to this file, as Markdown tables."),
     ] = None,
 ) -> None:
-    """Print scenario and study keys, and metrics.
+    """Print all keys and metrics.
 
     For each key: type, unit, range, default and meaning. The Markdown tables also contain the sources.
     """

@@ -129,7 +129,7 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
         )
     say(
         f"{quoted(target)}: {counted(count, 'feature')}. Next: "
-        + ("drop it on a map (QGIS, geojson.io)" if epoch_s is None else "add it at kepler.gl and press play")
+        + ("open it in a map program (QGIS, geojson.io)" if epoch_s is None else "open it at kepler.gl and press play")
     )
 
 
@@ -150,7 +150,7 @@ def _export_shiviz(
     with whole_file(target, (".log", ".txt")) as partial:
         count = write_shiviz(messages, events, partial, *slice_s)
     if replayed:
-        say("The run had not recorded its messages (record.messages), so it was repeated with the same fingerprint.")
+        say("The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same.")
     say(f"{quoted(target)}: {counted(count, 'event')}. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
 
 

@@ -36,7 +36,7 @@ def interruptions(run: Path, stories: Stories, name: str | None, out: Path | Non
     from mobilenet.why.handoffs import Interruptions
 
     if stories.record.of_datagrams:
-        what = "the record does not show which datagrams carried what its programs deliver"
+        what = "the record does not show which datagrams carried the messages that programs deliver"
         fail(f"{quoted(run)}: {what}; expected a run in virtual time", Exit.BAD_INPUT)
     found = interrupting(run)
     walk = Interruptions(stories, load_scenario(run / "scenario.yaml"))
@@ -84,7 +84,7 @@ def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: boo
         print_as_json({"handoffs": len(found), "interruption_ns": total_ns, "parts": listed_parts(parts)})
         return
     if not found:
-        say(f"{quoted(run)}: no handoff confirmed in the observed time falls between two deliveries at its host")
+        say(f"{quoted(run)}: no handoff confirmed in the measured time falls between two deliveries at its host")
         say(f"Next: mobilenet show {quoted(run)}")
         return
     node = found[0].host
@@ -116,8 +116,8 @@ def _one(run: Path, stories: Stories, walk: Interruptions, one: Interruption, as
         print_as_json({"handoff": one.name, "interruption_ns": one.length_ns, "stretches": rows})
         return
     say(
-        f"{one.host} delivered nothing for {in_s(one.length_ns, one.host, '.9g')}, from"
-        f" {in_s(one.last_ns, one.host, '.9g')} on. The handoff began at {in_s(one.begin_ns, one.host, '.9g')} and was"
+        f"{one.host} delivered nothing for {in_s(one.length_ns, one.host, '.9g')}, beginning at"
+        f" {in_s(one.last_ns, one.host, '.9g')}. The handoff began at {in_s(one.begin_ns, one.host, '.9g')} and was"
         f" confirmed {in_s(one.end_ns - one.begin_ns, one.host, '.9g')} later:"
     )
     print_stretches(rows, one.host)

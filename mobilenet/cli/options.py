@@ -38,5 +38,5 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", metavar="NAME", help="A metric, as listed by `mobilenet reference`. May be repeated."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print only the results, as JSON.")]
 RunOrStudy = Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="The directory of a run or of a study.")]

@@ -53,7 +53,7 @@ def map_(
 ) -> None:
     """Draw an animated map of a run.
 
-    The map shows hosts, cells, handoffs and messages. It is one HTML file that works offline.
+    The map shows hosts, cells, handoffs and messages. It is a single HTML file that works offline.
     """
     with reporting(quiet, reads=[run]):
         from mobilenet.replay.rerun import write_frames

@@ -54,7 +54,7 @@ def replay(
         with progress(quiet, "replaying") as update:
             lines, again = lines_of(run, update, allow_code)
         if again:
-            say("The run had not recorded its lines (record.programs), so it was repeated with the same fingerprint.")
+            say("The run did not record its lines (record.programs), so it was repeated; the fingerprint is the same.")
         found = lines_of_node(lines, node, life, run)
         told = [event for event, _ in exchanges(found)]
         if out is not None:
@@ -113,7 +113,7 @@ def shrink(
 ) -> None:
     """Shrink a scenario that violates a property.
 
-    The command looks for fewer broadcasts, crashes, hosts and seconds that still violate the property.
+    The command tries shorter scenarios with fewer broadcasts, crashes, hosts and stations.
     """
     with reporting(quiet, reads=[run]):
         from mobilenet import api

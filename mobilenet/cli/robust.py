@@ -22,8 +22,8 @@ def robust(
             "--radios",
             metavar="LIST",
             help=(
-                "Radios to use: some of disk, capture, log_distance, fading, shadowing, obstacles; by default all. "
-                "The scenario's own radio always comes first."
+                "Radios to use, separated by commas: disk, capture, log_distance, fading, shadowing, obstacles;"
+                " by default all. The scenario's own radio always comes first."
             ),
         ),
     ] = None,

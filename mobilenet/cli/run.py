@@ -81,7 +81,7 @@ def end_with_verdicts(done: Any) -> NoReturn:
     _print_owed(done)
     _print_failed_metrics(done)
     if told := sorted(done.path.glob("*.stderr.txt")):
-        say(f"{counted(len(told), 'program')} wrote to standard error; the first: {quoted(told[0])}")
+        say(f"{counted(len(told), 'program')} wrote to standard error; the first output is in {quoted(told[0])}")
     say(f"Next: mobilenet show {quoted(done.path)}")
     failed = done.failed_metrics and done.verdict != "violated"
     raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
@@ -112,8 +112,8 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
     pair = [("nothing more" if text is None else spelled_out(cut(text, 300))) for text in (parting.once, parting.then)]
     fail(
         f"{parting.node}: two runs differ in line {parting.number} of those that its program {way} in life"
-        f" {parting.life};"
-        f" the first run has {pair[0]}, the second {pair[1]}; expected a program that depends only on its input",
+        f" {parting.life}; the first run has {pair[0]}, the second {pair[1]}; expected a program whose output depends"
+        " only on its input",
         Exit.BAD_INPUT,
     )
 

@@ -110,8 +110,7 @@ def _summary(done: Any) -> str:
             if told[key]
         ),
         *(
-            f"{sender} sent from its own address to addresses of {pair}; these datagrams were carried as"
-            f" datagrams of {sender}"
+            f"{sender} sent from its own address to addresses of {pair}; these datagrams were attributed to {sender}"
             for sender, pair in told["senders_renamed"]
         ),
         *(["programs that pass on addresses may need protocol.flat: true"] if told["senders_renamed"] else []),

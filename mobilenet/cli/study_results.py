@@ -50,7 +50,7 @@ def compare(study: StudyDirectory, wanted: Metrics = None, as_json: AsJson = Fal
             return
         _print_effects(effects, tables, study / "effects.csv")
         if not has_comparison:
-            say("The study file names nothing to compare (key `compare`), so these are the means of the study:\n")
+            say("The study file has no key `compare`, so these are the means of the study:\n")
             _print_means(tables, metrics)
             say(f"Next: mobilenet report {quoted(study)}")
             return
@@ -189,5 +189,5 @@ def verify_study(directory: Path) -> str:
         counts[answer] += 1
     worst = next(answer for answer in ("violated", "unknown", "valid") if counts[answer])
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-    say(f"{quoted(directory)}: {counted(len(runs), 'run')} judged again: {judged}")
+    say(f"{quoted(directory)}: {counted(len(runs), 'run')} checked again: {judged}")
     return worst

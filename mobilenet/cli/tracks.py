@@ -162,7 +162,7 @@ def _is_impossible(found: Any, scenario: Path | None, again: str) -> bool:
         return False
     why, helps = impossible
     if scenario is None:
-        say(f"No scenario can be made from these tracks: {why}")
+        say(f"Cannot write a scenario for these tracks: {why}")
     say(f"Next: {helps}, then {again}")
     if scenario is not None:
         fail(f"{scenario}: not written: {why}", Exit.BAD_INPUT)

@@ -104,11 +104,10 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
     promises, within, duration = declared_manifest(scenario)["promises"], rest_within(scenario), scenario.duration
     if scenario.loses:
         yield (
-            "the network loses messages, so it does not promise to come to rest, and a missing delivery"
-            " is not a violation"
+            "the network loses messages, so the run need not come to rest, and a missing delivery is not a violation"
         )
     elif within is None:
-        yield "the run may not come to rest (the detector may keep erring, or the workload never ends)"
+        yield "the run may not come to rest (the detector may keep making mistakes, or the workload never ends)"
     elif within > duration:
         yield f"the run may need {within:.4g} t.u. to come to rest, but duration is {duration:g} t.u."
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
@@ -118,4 +117,4 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
         )
     sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
     if scenario.crashes >= sources or not scenario.estimated_messages():
-        yield "it is possible that no process broadcasts, and then nothing is delivered"
+        yield "it is possible that no process broadcasts, so that nothing is delivered"

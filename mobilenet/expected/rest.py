@@ -128,7 +128,7 @@ def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
     if wires_s > protocol.handoff_wait_s:
         yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
     if again < FEWEST_RETRANSMISSIONS:
-        yield f"tcp.max_retransmissions is {again}, so connections may end needlessly"
+        yield f"tcp.max_retransmissions is {again}, so connections may be closed needlessly"
     if protocol.tcp.connect_timeout_s < protocol.tcp.rto_initial_s:
         yield (
             f"tcp.connect_timeout_s is {protocol.tcp.connect_timeout_s:g} s, less than tcp.rto_initial_s,"
@@ -144,7 +144,7 @@ def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
     if queue_frames < at_once:
         yield (
             f"wireless.queue_frames is {queue_frames}, but {at_once} segments may arrive at once, so some are dropped"
-            " again and again"
+            " repeatedly"
         )
     if (collide := collide_again(scenario)) > MOST_AGAIN:
         yield (
@@ -171,7 +171,7 @@ def _unfit_to_resend(protocol: Any, scenario: Scenario) -> Iterator[str]:
     if high - low < LEAST_SPREAD:
         yield (
             f"resend_jitter_low and resend_jitter_high differ by less than {LEAST_SPREAD:g}, so frames that collide"
-            " once may collide again and again"
+            " once may collide repeatedly"
         )
     if protocol.silent_after_s < again_s:
         yield (
@@ -186,7 +186,7 @@ def _unfit_to_resend(protocol: Any, scenario: Scenario) -> Iterator[str]:
     if queue_frames < 2 * protocol.mac_backlog:
         yield (
             f"wireless.queue_frames is {queue_frames}, less than twice protocol.mac_backlog, {protocol.mac_backlog}, so"
-            " copies may be dropped again and again"
+            " copies may be dropped repeatedly"
         )
 
 

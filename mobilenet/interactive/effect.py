@@ -139,14 +139,14 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
             continue
         low, high = finding["low"], finding["high"]
         half = (high - low) / 2
-        some = f" ({finding['pairs']} worlds)" if finding["pairs"] < worlds else ""
+        some = f" in {finding['pairs']} worlds" if finding["pairs"] < worlds else ""
         if low > 0 or high < 0:
             size = _amount(abs(finding["difference"]), half, unit)
             sentences.append(f"{name[0].upper()}{name[1:]} {'rises' if low > 0 else 'falls'} by {size}{some}.")
         else:
-            alike.append(f"{name}, {_amount(finding['difference'], half, unit, '+')}{some}")
+            alike.append(f"{name} ({_amount(finding['difference'], half, unit, '+')}{some})")
     if alike:
-        sentences.append(f"No measurable difference in {'; in '.join(alike)}.")
+        sentences.append(f"The worlds show no measurable difference in {', or in '.join(alike)}.")
     return (
         f"Effect of the {said(one)} on the following {after_s:.3g} s, from {worlds} worlds with and without it"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)

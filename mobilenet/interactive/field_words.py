@@ -33,21 +33,21 @@ WORDS: dict[type, dict[str, str]] = {
         "connected": "whether a station has confirmed the session",
         "cell": "number of the station in whose cell the host is",
         "session station": "station with which the session was opened",
-        "cookie": "number with which the station recognises a request that is not old",
+        "cookie": "number by which the station recognises a request that is not outdated",
         "want leave": "whether the host leaves as soon as its own messages are acknowledged",
     },
     SelectiveHost: {
         "newest": "largest number of the stream that the host knows to exist; -1 for none",
-        "reports": "reports of the present gap since the last progress",
+        "reports": "number of reports of the current gap since the last progress",
     },
     Station: {
         "check": "whether the station checks its own state as it goes",
         "expiry s": "seconds of silence after which the station gives up on a host",
-        "ctx": "contexts: the hosts for which the station keeps something",
+        "ctx": "contexts: the hosts for which the station keeps state",
     },
     Context: {
         "host": "number of the host",
-        "state": "what the station is for this host: owner, joining, waiting, or handing over",
+        "state": "role of the station for this host: owner, joining, waiting, or handing over",
         "ses": "session that the station serves, or that it requests",
         "rq": "the request: its session, and a number of the station that requests",
         "pin": "oldest number of the stream that is kept for this host while a request is in progress",
@@ -75,7 +75,7 @@ WORDS: dict[type, dict[str, str]] = {
         "ses": "number of the last link that the host asked for; it only grows",
         "seq": "number of the host's next own message",
         "unsent": "own messages that no station has acknowledged",
-        "via": "station of the last safe link, after the one before it while that one still knows more",
+        "via": "station of the last safe link; or of the one before it, as long as that station knows more",
     },
     TcpHost: {
         "recovering": "whether the host has crashed and not yet recovered",
@@ -86,7 +86,7 @@ WORDS: dict[type, dict[str, str]] = {
         "by ping": "whether the old link is kept until the new one is safe",
         "received": "for each sender, the highest number that the host has delivered",
         "buffer": "messages delivered or broadcast since the host returned to a link",
-        "buffer end": "place of the last message of the buffer among all that were sent over the safe link",
+        "buffer end": "position of the buffer's last message among all messages sent over the safe link",
         "want leave": "whether the host leaves as soon as its own messages are acknowledged",
     },
     TcpStation: {

@@ -151,7 +151,7 @@ class Jobs:
         kept = read_coded(target, "events")
         columns = {name: list(kept[name][:rows]) for name in kept}
         if fingerprint(columns) != print_of_session:
-            self._end(job, "failed", f"{quoted(target)} has different events from the session; please report this")
+            self._end(job, "failed", f"{quoted(target)} has different events from the live run; please report this")
             return
         verdict = str(read_json(target, "verdict.json")["verdict"])
         own = str(read_manifest(target)["fingerprint"])
@@ -202,7 +202,7 @@ class Jobs:
             self._end(
                 job,
                 "failed",
-                "the repetition delivered it at a different time than the session did; please report this",
+                "the repeated run delivered the message at a different time than the live run; please report this",
             )
             return
         stretches = [

@@ -74,13 +74,13 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "deliveries_owed",
-        "pairs of a message and a host that is a member from its broadcast to the end",
+        "pairs of a message and a host that is a member from the broadcast to the end",
         lambda m: m.owed,
         symbol="deliveries owed",
     ),
     Metric(
         "delivery_ratio",
-        "share of the deliveries owed that took place (reachability)",
+        "share of owed deliveries that took place (reachability)",
         lambda m: ratio(m.done, m.owed),
         symbol="delivery ratio",
         better="higher",
@@ -159,7 +159,7 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "gaps",
-        "gaps (hosts notified that they missed messages)",
+        "gaps (notifications of a host that it has missed messages)",
         lambda m: m.fold.counts["gap"],
         symbol="gaps",
         better="lower",

@@ -96,7 +96,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
     ),
     Metric(
         "delivery_ratio",
-        "share of the deliveries owed that took place (reachability)",
+        "share of owed deliveries that took place (reachability)",
         lambda p: ratio(p.done, p.owed()),
         symbol="delivery ratio",
         better="higher",

@@ -93,7 +93,7 @@ class FadingParameters(Parameters):
     """Many ways of unlike length: another gain for each frame at each receiver, one on average."""
 
     model: Literal["nakagami"] = Field(
-        default="nakagami", description="distribution of the power; nakagami: gamma distributed"
+        default="nakagami", description="distribution of fading; nakagami: the power is gamma distributed"
     )
     m_near: float = Field(default=1.5, ge=0.5, le=100, description="Nakagami's m below near_m; 1: Rayleigh")
     m_far: float = Field(default=0.75, ge=0.5, le=100, description="Nakagami's m from near_m on")

@@ -68,7 +68,7 @@ class Message(Protocol):
 
 
 class Timer(Protocol):
-    """One timer of a node. A node may have any number of them. A crash stops all timers of the host."""
+    """A timer of a node. A node may have any number of timers. A crash stops all timers of the host."""
 
     @property
     def running(self) -> bool:
@@ -102,13 +102,13 @@ class Port(Protocol):
         """Return a random whole number, low <= number <= high, from the node's own stream."""
 
     def broadcast(self, message: Any) -> None:
-        """Put one radio frame for all nodes in range into the queue. The frame is not acknowledged, and it may be lost
-        at any receiver. The frame of a station reaches hosts, including those of other stations. The frame of a host
-        reaches stations, and other hosts too.
+        """Queue one radio frame for all nodes in range. The frame is not acknowledged, and it may be lost
+        at any receiver. A frame from a station reaches hosts, including those of other stations. A frame from a host
+        reaches stations and other hosts.
         """
 
     def send(self, to: int, message: Any) -> None:
-        """Put one radio frame for one node into the queue: `to` is a station if a host sends, and a host if a station
+        """Queue one radio frame for one node: `to` is a station if a host sends, and a host if a station
         sends. The frame is not acknowledged, and it is lost if `to` is out of range.
         """
 
@@ -118,7 +118,7 @@ class StationPort(Port, Protocol):
 
     def expired(self, host: int) -> None:
         """Report that this host was silent for too long, and that the station gives up on it. The event `expire`
-        is recorded, with the number of seconds in which the station had not received a frame from the host.
+        is recorded, with the number of seconds since the station last received a frame from the host.
         """
 
 
@@ -149,9 +149,8 @@ class HostPort(Port, Protocol):
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
         """Report that the handoff of this session has ended: the station serves the host. The event
         `handoff_end` is recorded if `session` is that of the last `session_opened`, and otherwise nothing is recorded.
-        `detail` may have
-        'recovered', the number of messages that were sent to the host again, and 'skipped', the number of messages that
-        it already had; or be {}.
+        `detail` may contain 'recovered', the number of messages that were sent to the host again, and 'skipped', the
+        number of messages that it already had; it may also be {}.
         """
 
 
@@ -210,8 +209,8 @@ class HostProtocol(Protocol):
         """
 
     def settled(self) -> bool:
-        """Return whether nothing is in progress: no handoff, join or leave waits for an answer. A run ends once all
-        nodes are settled and all buffers are empty.
+        """Return True if nothing is in progress, that is, if no handoff, join or leave is waiting for an answer.
+        A run ends once all nodes are settled and all buffers are empty.
         """
 
     def is_out(self) -> bool:
@@ -240,11 +239,11 @@ class StationProtocol(Protocol):
         """Return how many messages each of BUFFERS holds, as for hosts."""
 
     def settled(self) -> bool:
-        """Return whether the station is not waiting for any answer."""
+        """Return False while the station is waiting for an answer, and otherwise True."""
 
     def serves(self, host: int) -> bool:
-        """Return whether this station knows this member of its cell and has sent it all messages that the member was
-        owed from its past. Called only at the end of a run, to find out whether the run is at rest.
+        """Return whether this station knows this member of its cell and has sent it all earlier messages that the
+        member was entitled to. Called only at the end of a run, to find out whether the run is at rest.
         """
 
     def on_associated(self, host: int) -> None:
@@ -276,13 +275,13 @@ class Channel(Protocol):
 
     @property
     def peer(self) -> int:
-        """Return the number of the node at the other end: a station's for a host, a host's for a station, a
-        neighbour's on the wire.
+        """Return the number of the node at the other end: a station if this node is a host, a host if it is a
+        station, and a neighbour on a wire.
         """
 
     @property
     def backlog(self) -> int:
-        """Return how many messages sent here the other end has not acknowledged yet."""
+        """Return how many of the messages sent here the other end has not acknowledged yet."""
 
     @property
     def incoming(self) -> int:
@@ -361,10 +360,10 @@ class UnicastStationPort(StationPort, UnicastPort, Protocol):
 class ChannelHostPort(HostPort, Protocol):
     """The port of a host for a protocol that uses connections."""
 
-    channels: Channels  # To stations, over the radio.
+    channels: Channels  # The channels to stations, over the radio.
 
 
 class ChannelStationPort(StationPort, Protocol):
     """The port of a station for a protocol that uses connections; its wired port is a WiredChannels."""
 
-    channels: Channels  # To hosts, over the radio.
+    channels: Channels  # The channels to hosts, over the radio.

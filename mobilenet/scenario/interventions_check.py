@@ -59,7 +59,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         if one.at_s >= scenario.duration_s:
             yield f"{path}.at_s", f"got {one.at_s:g} s, expected less than duration_s ({scenario.duration_s:g} s)"
         if isinstance(one, Interval) and scenario.workload.interval_s is None:
-            yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, so no interval can be changed"
+            yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, so they have no interval to change"
         if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):
             yield f"{path}.do", "with datagrams, every host has its address from the beginning, so no host can be added"
         if one.do == "broadcast" and isinstance(scenario.protocol, Datagrams):
@@ -69,8 +69,8 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
             yield f"{path}.to_m", f"expected coordinates in metres, from -{FARTHEST_DRAG_M:g} to {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):
-            many = counted(len(sites), "station")
-            yield f"{path}.station", f"there is no {one.station} among {many}, s0 to s{len(sites) - 1}"
+            many = f"{'is' if len(sites) == 1 else 'are'} {counted(len(sites), 'station')}"
+            yield f"{path}.station", f"{one.station} does not exist; there {many}, s0 to s{len(sites) - 1}"
         if isinstance(one, Cut | Mend) and (problem := _link_problem(scenario, sites, one.ends)) is not None:
             yield f"{path}.link", problem
 
@@ -127,8 +127,9 @@ def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
         path = "interventions" if not more else f"interventions.{place}.host"
         count = hosts + len(more)
         if number(one.host) >= count:
-            there = counted(count, "host") + (f", h0 to h{count - 1}" if count else "")
-            return path, f"there is no {one.host} among {there}"
+            there = f"{'is' if count == 1 else 'are'} {counted(count, 'host')}"
+            there += f", h0 to h{count - 1}" if count else ""
+            return path, f"{one.host} does not exist; there {there}"
         since_s = more[number(one.host) - hosts]
         if one.at_s <= since_s:
             return path, f"{one.host} does not exist yet at {one.at_s:g} s; an intervention adds it at {since_s:g} s"

@@ -67,13 +67,13 @@ class MobileKeys(ScenarioFile):
     """Every key of a scenario of hosts and stations."""
 
     name: Name | None = Field(
-        default=None, description="name shown to readers, as on the map; null: name of the run directory"
+        default=None, description="name shown to readers, for example on the map; null: name of the run directory"
     )
     description: str | None = Field(
         default=None, max_length=10_000, description="description of the scenario, for readers"
     )
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="seed of all random numbers in a run")
-    duration_s: float = Field(gt=0, le=1e6, description="time for which hosts walk and broadcast")
+    duration_s: float = Field(gt=0, le=1e6, description="time during which hosts walk and broadcast")
     warmup_s: float = Field(
         default=0.0, ge=0, description="the initial part that metrics leave out; less than duration_s"
     )
@@ -87,7 +87,7 @@ class MobileKeys(ScenarioFile):
     stations: StationsParameters
     wireless: WirelessParameters = Field(default=WirelessParameters(), description="radio of all hosts and stations")
     hosts: HostsParameters
-    faults: FaultsParameters | None = Field(default=None, description="hosts that crash, and the times; null: none")
+    faults: FaultsParameters | None = Field(default=None, description="hosts that crash, and when; null: none")
     churn: ChurnParameters | None = Field(
         default=None,
         description="times at which hosts join and leave; null: always members, or for as long as their tracks last",

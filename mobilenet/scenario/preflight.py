@@ -110,8 +110,8 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         why = f"{scenario.protocol.name} uses connections between neighbours; expected tree"
         yield "stations.backbone.kind", why
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
-        many = counted(count, "station")
-        yield "faults.station", f"there is no {scenario.faults.station} among {many}, s0 to s{count - 1}"
+        many = f"{'is' if count == 1 else 'are'} {counted(count, 'station')}"
+        yield "faults.station", f"{scenario.faults.station} does not exist; there {many}, s0 to s{count - 1}"
     yield from interventions_check.objections(scenario, sites)
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, Datagrams):
@@ -138,8 +138,9 @@ def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
     for path, names in listed.items():
         strangers = sorted((name for name in names if number(name) >= hosts), key=number)
         if strangers:
-            there = f"{counted(hosts, 'host')}" + (f", h0 to h{hosts - 1}" if hosts else "")
-            yield path, f"there is no {strangers[0]} among {there}"
+            there = f"{'is' if hosts == 1 else 'are'} {counted(hosts, 'host')}"
+            there += f", h0 to h{hosts - 1}" if hosts else ""
+            yield path, f"{strangers[0]} does not exist; there {there}"
 
 
 def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
@@ -182,7 +183,7 @@ def _apart(scenario: MobileKeys) -> list[str]:
         return []
     return [
         f"{_key_of_range(scenario)}: the cells of {len(sites)} stations form {parts} areas that do not touch, and hosts"
-        " do not walk from one to another; set hosts.mobility.area, or place stations less than"
+        " cannot walk from one to another; set hosts.mobility.area, or place stations less than"
         f" {2 * cell_m(scenario.wireless):g} m apart"
     ]
 

@@ -56,7 +56,7 @@ class AbstractNetwork(Parameters):
     """The network of the papers: sending takes time, links and receivers never get busy."""
 
     kind: Literal["abstract"] = "abstract"
-    send: Tu = Field(default=0.1, description="time to send one message; a process sends one after the other")
+    send: Tu = Field(default=0.1, description="time to send one message; a process sends messages one after the other")
     link: Tu = Field(default=0.8, description="travel time of a message")
     jitter: Tu = Field(
         default=0.0,
@@ -217,7 +217,7 @@ class Poisson(Parameters):
     """A Poisson-distributed number of t.u. after 0."""
 
     kind: Literal["poisson"] = "poisson"
-    mean: Tu = Field(default=1000.0, description="mean of the time at which a source broadcasts")
+    mean: Tu = Field(default=1000.0, description="mean time at which a source broadcasts")
 
     @property
     def typical(self) -> float:

@@ -83,7 +83,7 @@ class Causal(CausalParameters):
     meanings: ClassVar[dict[str, str]] = {
         "aggregate": "forward messages together once their causal past has been received; false: immediately",
         "trees": "each source broadcasts over its own tree, or all sources over the tree of p0",
-        "mtu_bytes": "maximum size of a packet of several messages, above header_bytes; a larger one is sent by itself",
+        "mtu_bytes": "maximum size of a multi-message packet (> header_bytes); a larger message is sent by itself",
         "header_bytes": "header of each packet",
     }
     name: Literal["causal"] = "causal"

@@ -50,7 +50,7 @@ TO_BE_WRITTEN = {  # in derived classes: those of the base raise NotImplementedE
 }
 NOT_OF_PROCESSES = {
     "needs": "processes have no connections",
-    "promises": "a broadcast among processes states `order` and `delivers`",
+    "promises": "a broadcast among processes declares `order` and `delivers`",
     "buffers": "a broadcast among processes names them in BUFFERS",
 }
 

@@ -21,9 +21,9 @@ SAME_MOVEMENT = (
     "all of which follow the same recorded movement: broadcasts, losses and faults differ, but positions do not"
 )
 ADVICE = (
-    "all replications follow the same recorded movement, so intervals do not hold for other movements. hosts.mobility"
-    " has random_start_s, random_hosts and random_share, which draw a different part of the recording for each"
-    " replication"
+    "all replications follow the same recorded movement, so intervals do not hold for other movements. The keys"
+    " random_start_s, random_hosts and random_share of hosts.mobility select a different part of the recording for"
+    " each replication"
 )
 
 ENDS = {PROBABLY: "; more replications or longer runs are needed to decide", UNSTABLE: ", so no other mean exists"}

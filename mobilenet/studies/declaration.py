@@ -35,7 +35,7 @@ class Span(Parameters):
     """Levels `from`, `from + step`, ... up to `to`, or `count` of them evenly."""
 
     first: float = Field(alias="from", description="first level, instead of a list of levels")
-    last: float = Field(alias="to", description="last level, if the steps reach it exactly; more than from")
+    last: float = Field(alias="to", description="last level, if the steps reach it exactly; greater than from")
     step: float | None = Field(
         default=None, gt=0, description="difference between two levels; specify either step or count"
     )
@@ -73,7 +73,7 @@ class Until(Parameters):
 
     metric: str = Field(
         min_length=1,
-        description="metric that must be known precisely; a configuration then gets no more replications",
+        description="metric to be estimated precisely; once it is, a configuration gets no more replications",
     )
     relative_half_width: float = Field(
         gt=0, le=10, description="half-width of the confidence interval divided by the mean, at which replications stop"

@@ -173,8 +173,8 @@ def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None
     if before.until or now.until or before.min <= now.min or differing_study(old, study):
         return study
     say(
-        f"{path}: keeps its {before.min} replications, although the study file asks for {now.min}; --replications"
-        f" {now.min} leaves out the others"
+        f"{path}: keeps its {before.min} replications, although the study file asks for {now.min}; use --replications"
+        f" {now.min} to keep only the first ones"
     )
     return study.model_copy(update={"replications": before})
 

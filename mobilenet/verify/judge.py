@@ -279,11 +279,11 @@ def _had_time_to_rest(manifest: dict[str, Any]) -> bool:
 
 def _why_not_promised(promises: dict[str, Any]) -> str:
     if promises["rest_within_s"] is not None:
-        return f"promised only after {promises['rest_within_s']:.4g} s; a longer drain_s would decide this"
+        return f"promised only after {promises['rest_within_s']:.4g} s; a longer drain_s would settle this"
     because = promises.get("no_rest_because") or "the record gives no reason"
     if because.endswith(SAYS_NOTHING):
         whose = OWN_KINDS.get(because.removesuffix(SAYS_NOTHING), "this protocol")
-        return f"no violation, since {whose} has no deadline for coming to rest; a longer drain_s may decide this"
+        return f"no violation, since {whose} has no deadline for coming to rest; a longer drain_s may settle this"
     return f"not promised: {because}"
 
 

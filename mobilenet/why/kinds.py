@@ -49,7 +49,7 @@ KINDS: Final = {
     NAGLE: "waiting for Nagle's rule: a partial segment waits until those before it are acknowledged",
     CONGESTION_WINDOW: "waiting for TCP's congestion window",
     RECEIVE_WINDOW: "waiting for TCP's receive window",
-    IN_FLIGHT: "waiting until fewer messages are unacknowledged, as the scenario allows",
+    IN_FLIGHT: "waiting because the scenario limits the number of unacknowledged messages",
     RETRANSMISSION: "waiting for TCP's retransmission timeout",
     HANDSHAKE: "waiting until a TCP connection is open",
     HEAD_OF_LINE: "at the receiver, waiting for earlier bytes of the TCP connection",
@@ -61,7 +61,7 @@ KINDS: Final = {
     OUT_OF_COVERAGE: "the host is out of coverage",
     HANDOFF: "the host is between two sessions",
     ELSEWHERE: "the host is still with another station",
-    PROGRAM: "inside a program or plug-in, until something in the world made it act",
+    PROGRAM: "inside a program or plug-in, until another event made it act",
     UNEXPLAINED: "not explained by the record",
 }
 LEGS: Final = {

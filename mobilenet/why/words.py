@@ -104,13 +104,13 @@ class Words:
             case kinds.OLD_SESSION:
                 return f"{place} delivers nothing more in its earlier session"
             case kinds.DETECTION:
-                return f"{place} enters the new cell; the attachment notices it at the end of this time"
+                return f"{place} enters the new cell; its attachment changes at the end of this time"
             case kinds.IDLE:
                 if not s.reason:
                     return "no message is in transit"
                 return f"the next message, {s.reason}, has not been broadcast yet"
             case kinds.PROGRAM:
-                return f"the program of {place} has the message and sends or delivers nothing"
+                return f"the program of {place} has the message, but neither sends nor delivers anything"
             case kinds.ELSEWHERE:
                 return f"{receiver} is still with {s.reason}"
         return "not explained by the record"

@@ -32,10 +32,10 @@ class AreaParameters(Parameters):
 
     box_m: Box = Field(description="[west, south, east, north], with west < east and south < north")
     hole_boxes_m: tuple[Box, ...] = Field(
-        default=(), max_length=1000, description="holes that hosts do not enter, each like box_m"
+        default=(), max_length=1000, description="holes that hosts do not enter, each specified like box_m"
     )
     hole_polygons_m: tuple[Annotated[tuple[Point, ...], Field(min_length=3, max_length=1000)], ...] = Field(
-        default=(), max_length=1000, description="holes that hosts do not enter, each a list of corners [x, y]"
+        default=(), max_length=1000, description="holes that hosts do not enter, each a list of its corners [x, y]"
     )
 
     @model_validator(mode="after")

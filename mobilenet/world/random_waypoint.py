@@ -44,7 +44,7 @@ class RandomWaypoint(Parameters):
     )
     start: Literal["steady_state", "uniform"] = Field(
         default="steady_state",
-        description="initial distribution of hosts; uniform: hosts start uniformly and later gather in the middle",
+        description="initial distribution of hosts; uniform: evenly spread at first, and denser in the middle later",
     )
 
     @property

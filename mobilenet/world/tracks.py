@@ -57,7 +57,7 @@ class Tracks(Parameters):
         default=0.0,
         ge=0,
         le=1e9,
-        description="maximum random delay of the start of the run after start_s; drawn from the seed",
+        description="maximum random time added to start_s; drawn from the seed",
     )
     random_hosts: int | None = Field(
         default=None,
@@ -69,7 +69,7 @@ class Tracks(Parameters):
         default=None,
         gt=0,
         lt=1,
-        description="probability with which each usable track is used, drawn from the seed; null: use all",
+        description="probability that a usable track is used, drawn from the seed; null: use all",
     )
     leave_before_end_s: float = Field(
         default=5.0, gt=0, le=3600, description="time before the end of its track at which a host asks to leave"

@@ -359,7 +359,7 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
         ('{"command": "rewind", "to_s": 99}', "rewind: got 99 s, expected a time between 0 and the current time"),
         ('{"command": "rewind", "to_s": -1}', "to_s: "),
         ('{"command": "switch", "branch": 7}', "switch: branch 7 does not exist"),
-        ('{"command": "do", "what": {"do": "crash", "host": "h99"}}', "there is no h99 among 6 hosts"),
+        ('{"command": "do", "what": {"do": "crash", "host": "h99"}}', "h99 does not exist; there are 6 hosts"),
         ('{"command": "do", "what": {"do": "drag", "host": "h1", "to_m": [1]}}', "to_m"),
         ('{"command": "do", "what": {}}', "do: "),
         (

@@ -136,7 +136,7 @@ def test_who_goes_back_to_the_time_of_an_intervention_keeps_it(live: LiveSession
 @pytest.mark.parametrize(
     ("what", "how", "said"),
     [
-        ("crash", {"host": "h99"}, "there is no h99 among 6 hosts, h0 to h5"),
+        ("crash", {"host": "h99"}, "h99 does not exist; there are 6 hosts, h0 to h5"),
         ("crash", {"host": 3}, "host: "),
         ("explode", {"host": "h1"}, "do: unknown do explode, expected one of: crash"),
         ("drag", {"host": "h1"}, "to_m: missing"),
@@ -289,7 +289,8 @@ def test_a_host_that_tracks_do_not_have_is_refused_and_nothing_happens() -> None
     live.play(2)
     hosts = live.first_hosts
     for what, how in (("crash", {}), ("drag", {"to_m": [0, 0]})):
-        with pytest.raises(ScenarioError, match=f"^there is no h{hosts} among {hosts} hosts, h0 to h{hosts - 1}$"):
+        message = f"^h{hosts} does not exist; there are {hosts} hosts, h0 to h{hosts - 1}$"
+        with pytest.raises(ScenarioError, match=message):
             live.do(what, host=f"h{hosts}", **how)
     assert live.scenario.interventions == ()
     live.do("add", to_m=[0, 0])

@@ -249,7 +249,7 @@ def test_a_run_that_is_never_at_rest_is_no_violation_and_says_so(tmp_path: Path)
     drained = ran(tmp_path, code).verdicts["drained"]
     assert drained.answer == "unknown"
     assert drained.explanation.endswith(
-        "(no violation, since a program has no deadline for coming to rest; a longer drain_s may decide this)"
+        "(no violation, since a program has no deadline for coming to rest; a longer drain_s may settle this)"
     )
 
 

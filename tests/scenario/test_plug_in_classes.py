@@ -92,7 +92,7 @@ def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> Non
         (
             BUFFERS,
             BUFFERS + '\n    promises = "fifo"',
-            "promises is for .*; a broadcast among processes states `order` and `delivers`",
+            "promises is for .*; a broadcast among processes declares `order` and `delivers`",
         ),
     ],
 )

@@ -132,11 +132,11 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("hosts.mobility.speed_mps=[1, 2, 3]", "expected a number, or a range [lowest, highest]"),
         ("hosts.mobility.area={box_m: [0, 0, 0, 9]}", "hosts.mobility.area.box_m: expected [west, south, east, north]"),
         ("hosts.mobility.area={box_m: [0, 0, 1]}", "hosts.mobility.area.box_m.3: missing: the list is too short"),
-        ("faults={schedule: paper, station: s9}", "faults.station: there is no s9 among 7 stations, s0 to s6"),
+        ("faults={schedule: paper, station: s9}", "faults.station: s9 does not exist; there are 7 stations, s0 to s6"),
         ("faults={schedule: paper, station: x}", "faults.station: expected a name such as s0 or s12, got x"),
         (
             "faults={schedule: explicit, outages: [{host: h70, at_s: 1, duration_s: 1}]}",
-            "no h70 among 70 hosts, h0 to h69",
+            "h70 does not exist; there are 70 hosts, h0 to h69",
         ),
         (
             (

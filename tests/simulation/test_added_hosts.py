@@ -136,7 +136,7 @@ def test_hosts_of_recorded_tracks_get_company_that_stands(tmp_path: Path) -> Non
     assert len(track) > 10 and set(zip(track.x_m, track.y_m, strict=True)) == {(90.0, 5.0)}
     assert done.manifest["host_names"] == {"h0": "bus 0", "h1": "bus 1", "h2": "bus 2", "h3": "h3"}
     assert "4 hosts" in run_page(done.path)
-    with pytest.raises(ScenarioError, match="there is no h4 among 4 hosts"):
+    with pytest.raises(ScenarioError, match="h4 does not exist; there are 4 hosts"):
         simulate(
             Scenario.load(tmp_path / "world.yaml", [f"interventions={json.dumps([add[0], add[1] | {'host': 'h4'}])}"])
         )
@@ -163,7 +163,7 @@ def test_lists_name_only_hosts_that_have_a_track(lists: dict[str, Any], key: str
         "protocol": {"name": "mobile_causal"},
         "workload": {"interval_s": 1},
     }
-    with pytest.raises(ScenarioError, match=f"^{key}: there is no h3 among 3 hosts, h0 to h2$"):
+    with pytest.raises(ScenarioError, match=f"^{key}: h3 does not exist; there are 3 hosts, h0 to h2$"):
         run(world | lists, out=tmp_path / "run")
 
 
@@ -205,7 +205,10 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
             {"at_s": 5, "do": "crash", "host": "h6"},
             "interventions.1.host: h6 does not exist yet at 5 s; an intervention adds it at 5 s",
         ),
-        ({"at_s": 6, "do": "crash", "host": "h7"}, "interventions.1.host: there is no h7 among 7 hosts, h0 to h6"),
+        (
+            {"at_s": 6, "do": "crash", "host": "h7"},
+            "interventions.1.host: h7 does not exist; there are 7 hosts, h0 to h6",
+        ),
     ):
         with pytest.raises(ScenarioError) as caught:
             scenario([add, wrong])

@@ -166,7 +166,7 @@ def test_whatever_is_done_the_run_is_valid_and_repeats(
 
 WRONG = [
     ({"at_s": 20, "do": "crash", "host": "h1"}, "interventions.0.at_s: got 20 s, expected less than duration_s (20 s)"),
-    ({"at_s": 1, "do": "crash", "host": "h9"}, "interventions: there is no h9 among 6 hosts, h0 to h5"),
+    ({"at_s": 1, "do": "crash", "host": "h9"}, "interventions: h9 does not exist; there are 6 hosts, h0 to h5"),
     ({"at_s": 1, "do": "fly", "host": "h1"}, "unknown do fly"),
     ({"at_s": 1, "do": "add", "to_m": [2e6, 0]}, "interventions.0.to_m: expected coordinates in metres, from -1e+06"),
     ({"at_s": 1, "do": "drag", "host": "h1", "to_m": [1e9, 0]}, "expected coordinates in metres, from -1e+06 to 1e+06"),
@@ -179,7 +179,7 @@ WRONG = [
     ({"at_s": 1, "do": "mend", "link": ["s0", "s1"], "loses": True}, "loses: unknown key"),
     (
         {"at_s": 1, "do": "radio_off", "station": "s3"},
-        "interventions.0.station: there is no s3 among 3 stations, s0 to s2",
+        "interventions.0.station: s3 does not exist; there are 3 stations, s0 to s2",
     ),
     (
         {"at_s": 5.0, "do": "leave", "host": "h3"},
@@ -282,5 +282,5 @@ def test_what_is_over_cannot_be_put_in() -> None:
 
 
 def test_there_must_be_an_interval_to_change() -> None:
-    with pytest.raises(ScenarioError, match="arrivals are 'none', so no interval can be changed"):
+    with pytest.raises(ScenarioError, match="arrivals are 'none', so they have no interval to change"):
         scenario([{"at_s": 1, "do": "interval", "interval_s": 1}], "workload={arrivals: none}")

@@ -233,7 +233,8 @@ def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> No
     assert with_replications_so_far(Study.load(file), out, told.append).replications.min == 2
     create(Study.load(file, replications=3), out)
     assert with_replications_so_far(Study.load(file), out, told.append).replications.min == 3
-    said = "keeps its 3 replications, although the study file asks for 2; --replications 2 leaves out the others"
+    said = "keeps its 3 replications, although the study file asks for 2; use --replications 2"
+    said += " to keep only the first ones"
     assert told == [f"{out}: {said}"]
     assert with_replications_so_far(Study.load(file, replications=2), out).replications.min == 2
     assert with_replications_so_far(Study.load(file, ["duration_s=6"]), out).replications.min == 2  # another study

@@ -330,7 +330,7 @@ def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> Non
     assert (
         done.returncode == 0
         and (
-            "\nNo scenario can be made from these tracks: no host is present for more than 5 s, since each"
+            "\nCannot write a scenario for these tracks: no host is present for more than 5 s, since each"
             " has only one sample\n"
         )
         in done.stdout

@@ -115,11 +115,11 @@ def test_a_session_without_a_cause_has_none(tmp_path: Path) -> None:
     path = edited(tmp_path, "own_protocol/roaming", 'self.begin_handoff("cell")', 'self.begin_handoff("")')
     events = mobilenet.run(path, out=tmp_path / "run", allow_code=True).events
     assert len(handoffs(events)) > 5
-    assert ", cause not recorded; " in _handoff(events, "1", None)[3]
+    assert " (cause not recorded), " in _handoff(events, "1", None)[3]
     events.detail = events.detail.str.replace('"cause": ""', '"cause": "roof"')
-    assert ", because of roof; " in _handoff(events, "1", None)[3]
+    assert " (cause: roof), " in _handoff(events, "1", None)[3]
     events.detail = events.detail.str.replace("roof", "cell")
-    assert ", because of a new cell; " in _handoff(events, "1", None)[3]
+    assert " (cause: change of cell), " in _handoff(events, "1", None)[3]
 
 
 def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_it_says_what_the_run_recorded(run: Path, report: Path) -> None:
     opened, text = mobilenet.Run(run), words(report)
     assert text.startswith(f"{run.name} valid {run.name}")
     assert "exactly once and in causal order? Yes." in text
-    assert "n = 1, no inference" in text
+    assert "no statistical inference" in text
     assert opened.manifest["fingerprint"] in text
     assert opened.manifest["command"] in text
     for name in opened.metrics:
@@ -112,7 +112,7 @@ def test_of_a_study(finished: Result, tmp_path: Path) -> None:
     for finding in comparison["findings"]:
         assert finding["metric"] in text
         assert f"{finding['pairs']} pairs" in text
-    assert "no inference" not in text
+    assert "no statistical inference" not in text
     assert len(re.findall("<img ", (tmp_path / "report.html").read_text())) == 6
 
 

@@ -100,7 +100,7 @@ def _figure_7(axes: Any, table: pd.DataFrame) -> str:
     axes[1].set_ylim(bottom=0)
     axes[1].axhline(0.3, color=COLOURS[6], linewidth=0.8, linestyle=":", label="about 0.3 s published")
     inner_legend(axes[1], loc="lower right")
-    return f"Hosts that walk, 25 messages a second. {METHOD.format(n=n)}"
+    return f"Walking hosts, 25 messages a second. {METHOD.format(n=n)}"
 
 
 def _figure_8(axes: Any, table: pd.DataFrame) -> str:
@@ -117,7 +117,7 @@ def _figure_8(axes: Any, table: pd.DataFrame) -> str:
         )
         each.set_ylim(bottom=0)
     return (
-        "Hosts that walk, 25 messages a second; shaded: a host in the cell of s3 is down, at first for 3 s,"
+        "Walking hosts, 25 messages a second; shaded: a host in the cell of s3 is down, at first for 3 s,"
         " then 1 s longer"
         f" each time. {METHOD.format(n=n)}"
     )

@@ -270,7 +270,9 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
     table = table[~table.configuration.isin(tables.unstable)]
     if table.empty:
         in_words(axes, "Unstable: the backlog and the delays grow until the end.")
-        return f"Share of deliveries within each time, of n = {tables.replications} replications.{said}"
+        return (
+            f"Share of deliveries that took at most the given time, for n = {tables.replications} replications.{said}"
+        )
     least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # own messages may be delivered at once
     least = SHORTEST_S if pd.isna(least) else least
     if table.delay_s.max() > 50 * least:
@@ -280,8 +282,8 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
     axes.set(xlabel=f"delay ({'t.u.' if tables.of_processes else 's'})", ylabel="share of deliveries")
     axes.set_ylim(-0.02, 1.02)
     return (
-        f"Share of deliveries within each time; all deliveries of n = {tables.replications} replications"
-        f" together.{_rest(groups)}{said}"
+        "Share of deliveries that took at most the given time; all deliveries of"
+        f" n = {tables.replications} replications together.{_rest(groups)}{said}"
     )
 
 
@@ -296,8 +298,8 @@ def _buffer(tables: StudyTables, table: pd.DataFrame, name: str, title: str, fol
     is_split = len(shown) > MOST_BANDS
     sure = percent(tables.confidence)
     note = (
-        f"Lines: means over n = {tables.replications} replications; bands: {sure} t intervals over replications, for"
-        f" each moment by itself.{' Grey: the means of the other panels.' if is_split else ''}{_rest(groups)}"
+        f"Lines: means over n = {tables.replications} replications; bands: pointwise {sure} t intervals over"
+        f" replications.{' Grey: the means of the other panels.' if is_split else ''}{_rest(groups)}"
     )
     rows, columns, width, height = _small_panels(len(shown), look) if is_split else (1, 1, *look.size(6.5, 3.3))
     with page(width, height, rows, columns, squeeze=False, sharex=True, sharey=True) as (figure, grid):

@@ -7,8 +7,8 @@ UNIT_DISK = (
     " modelled; capture is, if the scenario enables it."
 )
 SINR = (
-    "Radio: power, noise and interference decide who receives. Losses are statistical models of places and walls, not"
-    " ray tracing; antennas are omnidirectional, and rates do not adapt."
+    "Radio: power, noise and interference decide which frames are received. Losses are statistical models of places"
+    " and walls, not ray tracing; antennas are omnidirectional, and rates do not adapt."
 )
 MOBILE = (  # after those of the radio
     (
@@ -17,10 +17,10 @@ MOBILE = (  # after those of the radio
     ),
     (
         "Stations do not fail and the links between them lose nothing, except through interventions; a crashed"
-        " host comes back with its stable store."
+        " host recovers with its stable storage."
     ),
     (
-        "Hosts move as the scenario's model or tracks define, at constant speed between two points, and do not avoid"
+        "Hosts move as the scenario's model or tracks specify, at constant speed between two points, and do not avoid"
         " each other."
     ),
     (
@@ -37,8 +37,8 @@ PROCESSES = (
     "The detector's tests are real messages and are counted separately.",
 )
 ONE_RUN = (
-    "One run is one world: n = 1, no inference. It takes a study (mobilenet study) to decide whether a difference is"
-    " more than chance."
+    "A single run shows only one world (n = 1), so it allows no statistical inference. A study (mobilenet study)"
+    " shows whether a difference is more than chance."
 )
 
 

@@ -105,8 +105,8 @@ def _warning(line: str) -> str:
 
 def _window(manifest: dict[str, Any]) -> str:
     return (
-        f"The measured time is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: what happened in"
-        " that time is counted, and delays are those of messages broadcast in it, whenever they arrived. The verdict,"
+        f"The measured time is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: counts cover what"
+        " happened in that time, and delays are those of messages broadcast in it, whenever they arrived. The verdict,"
         f" the map and the figure of handoffs cover the whole run, from its beginning to {manifest['simulated_s']:g} s."
     )
 
@@ -124,7 +124,7 @@ def _answer(run: Run) -> str:
         return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
     happened = run.events.event.value_counts()
     counts = (
-        f"Judged over the whole run: {counted(int(happened.get('deliver', 0)), 'delivery')} of"
+        f"The verdict covers the whole run: {counted(int(happened.get('deliver', 0)), 'delivery')} of"
         f" {counted(int(happened.get('broadcast', 0)), 'broadcast')}."
     )
     if unknown:

@@ -173,7 +173,7 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
     ]
     said = f"n replications, {_worlds(tables.path)}; mean over them, and its {sure} t interval."
     if any(line[-3] == "< 0" for line in lines):
-        said += " “< 0”: the interval is symmetric and reaches below what this quantity can be."
+        said += " “< 0”: the symmetric interval extends below the possible values of this quantity."
     return paragraph(text(said)) + table(head, lines, numbers=len(factors) + 1 + names)
 
 

@@ -105,10 +105,10 @@ def _handoff(events: pd.DataFrame, argument: str, host: str | None) -> Place:
     row = found.iloc[_event_number(events, found, argument, "handoff", host)]
     cause = "cause not recorded"
     if isinstance(row.cause, str):
-        known = {"cell": "a new cell", "recovery": "recovery from a crash"}
-        cause = f"because of {known.get(row.cause, row.cause)}"
+        known = {"cell": "change of cell", "recovery": "recovery from a crash"}
+        cause = f"cause: {known.get(row.cause, row.cause)}"
     duration_ms = (row.end_ns - row.begin_ns) / 1e6
-    title = f"{row.node}: session {int(row.session)} at {row.station}, {cause}; {duration_ms:.1f} ms"
+    title = f"{row.node}: session {int(row.session)} at {row.station} ({cause}), {duration_ms:.1f} ms"
     return int(row.begin_ns), int(row.end_ns), row.node, title
 
 

@@ -77,7 +77,7 @@ class WirelessParameters(Parameters):
         description="dcf over unit_disk: frames are sensed up to this distance; null: range_m",
     )
     mode: Literal["b", "g_mixed", "g_erp", "a", "g"] = Field(
-        default="g_mixed", description="dcf: slot, spaces, window and rates; g is g_erp"
+        default="g_mixed", description="dcf: slot time, interframe spaces, contention window and rates; g means g_erp"
     )
     broadcast_rate_mbps: float = Field(
         default=2.0,
@@ -106,7 +106,7 @@ class WirelessParameters(Parameters):
         description="dcf: whether stations repeat each broadcast frame that carries data (GCR of IEEE 802.11aa)",
     )
     group_retries: int = Field(
-        default=1, ge=1, le=15, description="unsolicited_retry: how often a station repeats such a frame"
+        default=1, ge=1, le=15, description="unsolicited_retry: number of times that a station repeats such a frame"
     )
     bitrate_mbps: float = Field(
         default=12.0, ge=0.01, le=10_000, description="acking: rate of all frames (inferred for the paper)"

@@ -87,11 +87,11 @@ class TcpParameters(Parameters):
     )
     rto_after_lost_syn_s: float = Field(
         default=3.0, gt=0, le=60,
-        description="timeout of the first data if a SYN was retransmitted (RFC 6298, 5.7)",
+        description="timeout of the first data segment if a SYN was retransmitted (RFC 6298, 5.7)",
     )
     clock_granularity_s: float = Field(
         default=0.01, gt=0, le=0.5,
-        description="G, the least margin of the timeout over the smoothed round trip (RFC 6298, 2.3)",
+        description="G, the minimum margin of the timeout over the smoothed round-trip time (RFC 6298, 2.3)",
     )
     max_retransmissions: int = Field(
         default=12, ge=0, le=1000,

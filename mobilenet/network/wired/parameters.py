@@ -32,7 +32,7 @@ class LinkParameters(Parameters):
     )
     delay_ms: float = Field(default=10.0, ge=0, le=60_000, description="delay of each link")
     header_bytes: int = Field(
-        default=40, ge=0, le=1000, description="header of each message on a link; 40: TCP 20 and IP 20"
+        default=40, ge=0, le=1000, description="header of each message on a link; 40 is 20 for TCP plus 20 for IP"
     )
 
 

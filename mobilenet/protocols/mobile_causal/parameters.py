@@ -36,7 +36,7 @@ class MobileCausalParameters(BaseModel):
         default=0.25,
         gt=0,
         le=1,
-        description="share of the time for resent copies; resending pauses after each batch; 1: all (not in the paper)",
+        description="share of time used for resending, with a pause after each batch; 1: no pauses (not in the paper)",
     )
     resend_first_s: float = Field(
         default=1.0,
@@ -136,7 +136,7 @@ class MobileCausalParameters(BaseModel):
         default=0.02,
         ge=0,
         le=10,
-        description="selective: time after a copy during which a report causes no other copy (not in the paper)",
+        description="selective: time after a copy during which a report causes no further copy (not in the paper)",
     )
     doubt_s: float = Field(
         default=0.06,

@@ -89,7 +89,7 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
     ]
     mac = said_of_mac(plan)
     parts = [
-        "# Would it come out the same way on another radio?",
+        "# Would the result be the same on another radio?",
         f"{totals(found)}. A claim is a significant effect on {first}. It survives if it is significant in the same"
         " direction on all radios. It flips where it is significant in the opposite direction.",
         _table(head, lines),
@@ -99,8 +99,8 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
         *(["Unstable: the backlog at stations and hosts keeps growing, so the mean is undefined:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),
         _table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios]),
-        "Reach: the distance up to which preambles are detected with path loss only. Half detected at: the distance at"
-        " which half of the preambles are detected, with fading.",
+        "Reach: the distance up to which preambles are detected if only path loss is considered. Half detected at: the"
+        " distance at which half of the preambles are detected, with fading.",
         *([f"{mac}."] if mac else []),
     ]
     return "\n\n".join(parts) + "\n"

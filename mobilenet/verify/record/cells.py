@@ -25,7 +25,7 @@ def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
     """The first row that does not fit to those before it. `has_datagrams`: whether there may be any."""
     if (odd := _odd_row(Table.of(events), has_datagrams)) is not None:
         event = f"event {odd} ({events['event'][odd]}) of {events['node'][odd]}"
-        return f"events: {event} has a field that this kind of event does not have"
+        return f"events: {event} has a field that this kind of event cannot have"
     covered: dict[str, bool] = {}  # hosts in coverage -> whether the network records their cells
     down: set[str] = set()
     for row, event, node, station in turns(events, "event", "node", "station"):
