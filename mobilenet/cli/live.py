@@ -66,7 +66,7 @@ def live(
             fail(str(error), Exit.BAD_INPUT)
         desk.tell_all = server.tell_all
         say(f"{scenario} is live at\n{server.address}")
-        say("Open this URL in a browser on this machine. Press Ctrl-C to end the run")
+        say("Open this URL in a browser on this machine. Press Ctrl-C to end the run.")
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         _end_by_signals(desk.player.end)

@@ -57,7 +57,7 @@ Coordinates = Annotated[
 ]
 At = Annotated[
     str | None,
-    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth, if the sites do not give it."),
+    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth, if the sites do not determine it."),
 ]
 Picture = Annotated[
     Path | None,

@@ -184,7 +184,7 @@ class ProcessScenario(ScenarioFile):
     )
     network: Network = Field(
         default=AbstractNetwork(),
-        description="network model; packet for causal, abstract for the others, wired for all",
+        description="network model; packet: for causal; abstract: for the other protocols; wired: for all protocols",
     )
     detector: DetectorParameters | None = Field(
         default=DetectorParameters(), description="failure detector of each process; null: no process learns of crashes"
@@ -288,7 +288,7 @@ class ProcessScenario(ScenarioFile):
         elif self.crashes and self.detector is None and not isinstance(protocol, DisjointPaths):
             yield "detector", f"{protocol.name} needs one to survive crashes"
         if isinstance(protocol, BestEffort) and self.detector is not None and self.detector.mode != "perfect":
-            yield "detector.mode", "best_effort loses messages after a false suspicion; expected perfect"
+            yield "detector.mode", "best_effort loses messages after a false suspicion; expected mode: perfect"
         if isinstance(self.network, WiredNetwork) and self.network.edges is not None:
             try:
                 adjacency(self.network.edges, n)

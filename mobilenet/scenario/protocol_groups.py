@@ -72,7 +72,7 @@ class OwnProtocol(Parameters):
     )
     delivers_to_all: bool | None = Field(
         default=None,
-        description="whether every member must receive every message; null: as the class declares, or true if causal",
+        description="whether every member must receive every message; null: as in the class (default: true if causal)",
     )
     buffers: OwnBuffers | None = Field(
         default=None, description="names of the buffers of hosts and stations; null: as in BUFFERS of their classes"
@@ -105,7 +105,8 @@ class OwnProgram(Program):
         default="causal", description="property that the verifier checks (docs/verdicts-and-metrics.md)"
     )
     delivers_to_all: bool | None = Field(
-        default=None, description="whether every member must receive every message; null: true if causal"
+        default=None,
+        description="whether every member must receive every message; null: true only if `promises` is causal",
     )
     buffers: OwnBuffers | None = Field(
         default=None, description="names of the buffers; null: as in the answer to the first start"

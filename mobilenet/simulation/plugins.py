@@ -210,7 +210,7 @@ def _require_sense(protocol: OwnProtocol, found: type[Declaration]) -> None:
     if found.delivers_to_all not in (None, True, False):
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: delivers_to_all is {found.delivers_to_all!r}, expected True, False"
-            " or None (only if causal)"
+            " or None (None: True if promises is causal, otherwise False)"
         )
     if not isinstance(found.needs, tuple) or any(need != "connections" for need in found.needs):
         raise ScenarioError(

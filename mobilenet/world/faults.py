@@ -74,7 +74,9 @@ class RandomFaults(Parameters):
 
     schedule: Literal["random"] = "random"
     rate_per_host_per_min: float = Field(gt=0, le=600, description="mean number of crashes per minute of uptime")
-    mean_duration_s: float = Field(gt=0, le=1e6, description="mean duration of an outage; exponentially distributed")
+    mean_duration_s: float = Field(
+        gt=0, le=1e6, description="mean duration of an outage; durations are exponentially distributed"
+    )
 
 
 Faults = PaperFaults | ExplicitFaults | RandomFaults

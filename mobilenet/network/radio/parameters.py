@@ -117,15 +117,20 @@ class WirelessParameters(Parameters):
         le=100_000,
         description="acking: length of the preamble and header before each frame (INET: 96)",
     )
-    mac_header_bytes: int = Field(default=16, ge=0, le=1_000, description="acking: header of each frame (INET: 16)")
+    mac_header_bytes: int = Field(
+        default=16, ge=0, le=1_000, description="acking: size of the header of each frame (INET: 16)"
+    )
     link_ack_timeout_ms: float = Field(
         default=100.0, gt=0, le=60_000,
         description="acking: time after which a unicast frame without an acknowledgement is dropped",
     )  # fmt: skip
-    full_duplex: bool = Field(default=True, description="acking: a node can receive while it sends (INET: yes)")
+    full_duplex: bool = Field(default=True, description="acking: whether a node can receive while it sends (INET: yes)")
 
     tx_dbm: float = Field(
-        default=20.4, ge=-50, le=40, description="sinr: transmit power of hosts, including the gain of both antennas"
+        default=20.4,
+        ge=-50,
+        le=40,
+        description="sinr: transmit power of hosts, including the antenna gains of sender and receiver",
     )
     station_tx_dbm: float | None = Field(
         default=None, ge=-50, le=40, description="sinr: transmit power of stations; null: tx_dbm"
