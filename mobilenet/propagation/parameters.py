@@ -95,8 +95,10 @@ class FadingParameters(Parameters):
     model: Literal["nakagami"] = Field(
         default="nakagami", description="distribution of fading; nakagami: the power is gamma distributed"
     )
-    m_near: float = Field(default=1.5, ge=0.5, le=100, description="Nakagami's m below near_m; 1: Rayleigh")
-    m_far: float = Field(default=0.75, ge=0.5, le=100, description="Nakagami's m from near_m on")
+    m_near: float = Field(
+        default=1.5, ge=0.5, le=100, description="Nakagami's m at distances below near_m; 1: Rayleigh"
+    )
+    m_far: float = Field(default=0.75, ge=0.5, le=100, description="Nakagami's m at distances of near_m and more")
     near_m: float = Field(default=80.0, ge=0, le=100_000, description="distance from which m_far applies")
 
 

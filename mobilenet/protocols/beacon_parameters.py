@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class BeaconParameters(BaseModel):
-    """Plain beacons and no causal broadcast: the load of the radio's cross-check."""
+    """Beacons without a causal broadcast, for comparing the radio with other simulators."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 

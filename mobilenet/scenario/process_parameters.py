@@ -40,7 +40,7 @@ class Partition(Parameters):
     """Some processes and all others receive nothing from each other for a while."""
 
     since: Tu = Field(description="start of the partition; messages sent earlier still arrive")
-    until: Tu = Field(description="end of the partition; later than since")
+    until: Tu = Field(description="end of the partition; later than `since`")
     apart: tuple[ProcessName, ...] = Field(
         min_length=1, max_length=100_000, description="the processes on one side; all others are on the other side"
     )
@@ -53,7 +53,7 @@ class Partition(Parameters):
 
 
 class AbstractNetwork(Parameters):
-    """The network of the papers: sending takes time, links and receivers never get busy."""
+    """The network of the papers: sending takes time, but links and receivers are never busy."""
 
     kind: Literal["abstract"] = "abstract"
     send: Tu = Field(default=0.1, description="time to send one message; a process sends messages one at a time")
@@ -83,7 +83,7 @@ class AbstractNetwork(Parameters):
 
 
 class PacketNetwork(Parameters):
-    """The network of the causal paper: a queue for each process, links with random delays."""
+    """The network of the paper on causal broadcast: a queue for each process, random link delays."""
 
     kind: Literal["packet"] = "packet"
     processing: Tu = Field(default=1.0, description="t_pc: processing time, added to the delay of each packet")
@@ -98,7 +98,7 @@ class PacketNetwork(Parameters):
 
 
 class WiredNetwork(LinkParameters):
-    """The links that stations have: a full mesh, or over given edges hop by hop; for all protocols."""
+    """The links used between stations, as a full mesh or hop by hop over given edges; all protocols."""
 
     kind: Literal["wired"] = "wired"
 
@@ -175,7 +175,7 @@ class RandomCrashes(Parameters):
 
 
 class At(Parameters):
-    """All at the same instant."""
+    """All sources broadcast at the same time."""
 
     kind: Literal["at"] = "at"
     time: Tu = Field(default=0.0, description="time at which all sources broadcast")
@@ -187,7 +187,7 @@ class At(Parameters):
 
 
 class Uniform(Parameters):
-    """Each at a time drawn uniformly."""
+    """Each source broadcasts at a uniformly drawn time."""
 
     kind: Literal["uniform"] = "uniform"
     earliest: Tu = Field(default=0.0, description="earliest time of a broadcast")
@@ -206,7 +206,7 @@ class Uniform(Parameters):
 
 
 class Exponential(Parameters):
-    """Exponential intervals, so a process broadcasts in a Poisson stream."""
+    """Exponential intervals: the broadcasts of each process form a Poisson process."""
 
     kind: Literal["exponential"] = "exponential"
     mean: Tu = Field(default=1000.0, description="mean time between consecutive broadcasts of a process")
@@ -218,7 +218,7 @@ class Exponential(Parameters):
 
 
 class Poisson(Parameters):
-    """A Poisson-distributed number of t.u. after 0."""
+    """Each source broadcasts a Poisson-distributed number of t.u. after 0."""
 
     kind: Literal["poisson"] = "poisson"
     mean: Tu = Field(default=1000.0, description="mean time at which a source broadcasts")

@@ -55,7 +55,7 @@ class OwnBuffers(Parameters):
 
 
 class OwnProtocol(Parameters):
-    """A custom protocol; the name is not needed where class is given."""
+    """A custom protocol; `name` is not needed if `class` is given."""
 
     model_config = ConfigDict(serialize_by_alias=True)
     name: Literal["own"] = "own"
@@ -98,7 +98,7 @@ class OwnProtocol(Parameters):
 
 
 class OwnProgram(Program):
-    """Custom programs, in any language; the name is not needed where command is given."""
+    """Custom programs, in any language; `name` is not needed if `command` is given."""
 
     command: CommandsOfHosts = Field(description="commands of hosts and stations, or one list of words for both")
     promises: Promise = Field(

@@ -165,8 +165,10 @@ Levels = Annotated[
 class Study(Parameters):
     """A study: a scenario, its factors, and how often each configuration is run."""
 
-    name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
-    description: str | None = Field(default=None, max_length=10_000, description="for readers")
+    name: str | None = Field(default=None, min_length=1, max_length=200, description="name of the study, for readers")
+    description: str | None = Field(
+        default=None, max_length=10_000, description="description of the study, for readers"
+    )
     scenario: str = Field(min_length=1, description="scenario file, relative to the folder of the study file")
     seed: int = Field(
         default=1,

@@ -23,7 +23,7 @@ DENSE = 64  # up to this number of stations all distances are computed; beyond, 
 
 
 class AttachmentParameters(Parameters):
-    """Which station a host talks to: the nearest, within range; with the radio model sinr the strongest."""
+    """Which station a host uses: the nearest one in range or, with the radio model sinr, the strongest."""
 
     hysteresis_m: float | None = Field(
         default=5.0,

@@ -29,7 +29,7 @@ from mobilenet.world.trajectory import Leg, between, standing
 
 
 class RandomWaypoint(Parameters):
-    """Straight to a random point that can be reached, a pause, and on to the next."""
+    """Hosts walk straight to a random point that they can reach, pause, and walk on to the next."""
 
     model: Literal["random_waypoint"] = "random_waypoint"
     speed_mps: Annotated[Range, Within(0.001, 1000, times=1000)] = Field(

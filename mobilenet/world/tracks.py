@@ -32,7 +32,7 @@ from mobilenet.world.trajectory import Leg, Trajectory, between, standing
 
 
 class Tracks(Parameters):
-    """As recorded, or computed by another program, in a file."""
+    """Hosts follow tracks from a file, which were recorded or computed by another program."""
 
     model: Literal["tracks"] = "tracks"
     file: str = Field(
@@ -78,7 +78,7 @@ class Tracks(Parameters):
         default=10.0,
         gt=0,
         le=1e6,
-        description="maximum gap between two samples of a track; a track with a longer gap is refused",
+        description="maximum gap between consecutive samples of a track; a track with a longer gap is refused",
     )
     max_speed_mps: float = Field(
         default=150.0, gt=0, le=1e6, description="maximum speed of a track; a faster track is refused"

@@ -47,7 +47,7 @@ class TcpParameters(Parameters):
     )
     nagle: bool = Field(
         default=True,
-        description="a partial segment waits until all earlier data is acknowledged (RFC 9293, 3.7.4; INET: on)",
+        description="whether partial segments wait until all earlier data is acknowledged (RFC 9293, 3.7.4; INET: on)",
     )
     initial_window_segments: int | None = Field(
         default=None, ge=1, le=100,

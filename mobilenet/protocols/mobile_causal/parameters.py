@@ -146,7 +146,7 @@ class MobileCausalParameters(BaseModel):
         default=4,
         ge=1,
         le=100,
-        description="selective: copies for the whole cell before a host that lacks one gets its own (not in the paper)",
+        description="selective: copies for the whole cell before a host without one gets its own (not in the paper)",
     )
     uplink_s: float = Field(
         default=0.1,
