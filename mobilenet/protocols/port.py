@@ -59,11 +59,11 @@ class Message(Protocol):
 
     @property
     def payload_bytes(self) -> int:
-        """Return how many of `size_bytes` are application payload."""
+        """Return how many bytes of `size_bytes` are application payload."""
 
     def list_sizes(self) -> tuple[tuple[str, int], ...]:
-        """Return (name, length) of each list of variable length that the message carries. The lengths are sampled when
-        the message is sent, and have no other effect.
+        """Return the pair (name, length) for each list of variable length that the message carries. The lengths are
+        sampled when the message is sent, and have no other effect.
         """
 
 
@@ -172,7 +172,7 @@ class HostProtocol(Protocol):
     the same `stable`.
     """
 
-    BUFFERS: ClassVar[tuple[str, ...]]  # The names of its measured buffers; () for none.
+    BUFFERS: ClassVar[tuple[str, ...]]  # The names of the host's measured buffers; () for none.
 
     def buffer_sizes(self) -> tuple[int, ...]:
         """Return how many messages each buffer in BUFFERS holds. Called after every handler and timer. A run is at
@@ -191,7 +191,7 @@ class HostProtocol(Protocol):
 
     def co_broadcast(self, body: Any) -> MessageId | None:
         """Broadcast a message of the application; `body` is its length in bytes. Return its id, or None to refuse
-        because the host is not a member. The message may be delivered here within the call.
+        because the host is not a member. The host may deliver the message within this call.
         """
 
     def on_cell(self, station: int | None) -> None:
@@ -233,7 +233,7 @@ class HostProtocol(Protocol):
 class StationProtocol(Protocol):
     """Calls that the network makes on a station. A station never crashes."""
 
-    BUFFERS: ClassVar[tuple[str, ...]]  # The names of its measured buffers; () for none.
+    BUFFERS: ClassVar[tuple[str, ...]]  # The names of the station's measured buffers; () for none.
 
     def buffer_sizes(self) -> tuple[int, ...]:
         """Return how many messages each buffer in BUFFERS holds, as for hosts."""
@@ -275,7 +275,7 @@ class Channel(Protocol):
 
     @property
     def peer(self) -> int:
-        """Return the number of the node at the other end: a station if this node is a host, a host if it is a
+        """Return the number of the node at the other end: a station if this node is a host, a host if this node is a
         station, and a neighbour on a wire.
         """
 
