@@ -51,12 +51,12 @@ class Lines(Parameters):
     broadcast: Annotated[str, _expression("number")] = Field(
         default=r"broadcast (?P<number>[0-9]+)",
         max_length=LONGEST_PATTERN,
-        description="a line that reports a broadcast; number: the number that the program gives to the message",
+        description="expression for a line that reports a broadcast; number: what the program calls the message",
     )
     deliver: Annotated[str, _expression("sender", "number")] = Field(
         default=r"deliver (?P<sender>[0-9]+) (?P<number>[0-9]+)",
         max_length=LONGEST_PATTERN,
-        description="a line that reports a delivery; sender: the number of the host that broadcast it",
+        description="expression for a line that reports a delivery; sender: the host that broadcast the message",
     )
     first_number: int = Field(
         default=0,
@@ -78,7 +78,7 @@ class Datagrams(Parameters):
     network: str = Field(
         default="127.77.0.0/16",
         json_schema_extra={"pattern": NETWORK},
-        description="127.1.0.0/16 to 127.254.0.0/16; in it, host A reaches host B at A.B, and A's own address is A.A",
+        description="127.1.0.0/16 to 127.254.0.0/16; host A reaches host B at address A.B, and A's own address is A.A",
     )
     flat: bool = Field(
         default=False,

@@ -192,7 +192,7 @@ class ProcessScenario(ScenarioFile):
     faults: tuple[Crash, ...] = Field(
         default=(),
         max_length=100_000,
-        description="processes that crash, with their times; a process crashes at most once, permanently",
+        description="processes that crash, with their times; a process crashes at most once and stays down",
     )
     random_faults: RandomCrashes | None = Field(
         default=None, description="further processes that crash, drawn at random; null: none"

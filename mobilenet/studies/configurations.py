@@ -196,7 +196,7 @@ def _advice(study: Study, message: str) -> str:
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():
         return ""
-    return f"; the study has one: copy {quoted(own)} to {quoted(study.scenario_path.parent)}"
+    return f"; the folder of the study contains this file: copy {quoted(own)} to {quoted(study.scenario_path.parent)}"
 
 
 def seed_of(study: Study, replication: int) -> int:

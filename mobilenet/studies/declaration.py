@@ -192,7 +192,7 @@ class Study(Parameters):
         default="terminating", description="steady_state: MSER-5 determines the warm-up of each run"
     )
     compare: Compare | None = Field(default=None, description="comparison of the levels of a factor; null: none")
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence of all intervals")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence level of all intervals")
 
     _folder: Path = PrivateAttr(default=Path("."))
     _given: str | None = PrivateAttr(default=None)  # the text of a scenario that no file holds

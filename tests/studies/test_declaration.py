@@ -187,7 +187,9 @@ def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None
     with pytest.raises(ScenarioError, match=f"{expected}$"):
         configurations(study(tmp_path, text))
     (tmp_path / "own.py").write_text("")
-    with pytest.raises(ScenarioError, match=f"{expected}; the study has one: copy .*own.py to .*scenarios$"):
+    with pytest.raises(
+        ScenarioError, match=f"{expected}; the folder of the study contains this file: copy .*own.py to .*scenarios$"
+    ):
         configurations(study(tmp_path, text))
     with pytest.raises(ScenarioError, match=r"level mine: protocol.promise: unknown key, did you mean 'promises'\?"):
         configurations(study(tmp_path, text.replace("class:", "promise: fifo, class:")))

@@ -24,7 +24,7 @@ class MobileCausalParameters(BaseModel):
         default=150,
         ge=1,
         le=100_000,
-        description="window: messages resent per interval I(x), or kept ahead of the next expected one (paper: 150)",
+        description="number of messages resent per interval I(x), or kept beyond the next expected one (paper: 150)",
     )
     mac_backlog: int = Field(
         default=20,
@@ -90,7 +90,7 @@ class MobileCausalParameters(BaseModel):
         default=0.25,
         gt=0,
         le=60,
-        description="interval at which join, init and leave are repeated, times the jitter (not in the paper)",
+        description="interval at which Join, Init and Leave are repeated, times the jitter (not in the paper)",
     )
     forwarding_jitter_s: float = Field(
         default=0.020,
@@ -146,13 +146,13 @@ class MobileCausalParameters(BaseModel):
         default=4,
         ge=1,
         le=100,
-        description="selective: copies for the whole cell before a host without one gets its own (not in the paper)",
+        description="selective: number of copies for the cell before a single host gets its own (not in the paper)",
     )
     uplink_s: float = Field(
         default=0.1,
         gt=0,
         le=60,
-        description="selective: time until a host resends its own message; doubled up to I(x) (not in the paper)",
+        description="selective: time until a host resends its own message; then doubled, up to I(x) (not in the paper)",
     )
     expiry_s: float | None = Field(
         default=None,
