@@ -37,7 +37,7 @@ def replay(
     within_s: Annotated[
         float | None,
         typer.Option(
-            "--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default, that of the run."
+            "--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default as in the run."
         ),
     ] = None,
     allow_code: AllowCode = False,

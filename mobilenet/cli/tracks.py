@@ -173,7 +173,7 @@ def _refuse_beside_a_scenario(**options: Any) -> None:
     for name, is_given in options.items():
         if is_given:
             fail(
-                f"--{name.replace('_', '-')} and --radio-of: the scenario already sets this value; leave one option out",
+                f"--{name.replace('_', '-')} and --radio-of: the scenario already sets this value; omit one option",
                 Exit.BAD_INPUT,
             )
 
