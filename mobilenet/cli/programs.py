@@ -36,9 +36,7 @@ def replay(
     ] = None,
     within_s: Annotated[
         float | None,
-        typer.Option(
-            "--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default as in the run."
-        ),
+        typer.Option("--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default as in RUN."),
     ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
