@@ -31,8 +31,7 @@ def replay(
         int, typer.Option("--life", min=1, metavar="N", help="Life of the node; a crash begins a new one.")
     ] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Only write the input to a file, for use with a debugger."),
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Only write the input to a file for debugging.")
     ] = None,
     within_s: Annotated[
         float | None,
