@@ -55,7 +55,7 @@ def live(
         pace = _speed(speed)
         session = opened(scenario, None, as_options(overrides, seed), allow_code)
         if session.is_real_time and pace != 1:
-            fail(f"--speed {speed}: a run in real time has speed 1", Exit.BAD_INPUT)
+            fail(f"--speed {speed}: a run in real time always has speed 1", Exit.BAD_INPUT)
         require_room(session, out)
         desk = Desk(session, allow_code, out)
         desk.player.speed = pace
