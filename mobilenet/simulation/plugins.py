@@ -145,7 +145,8 @@ def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast, allow
     declared["buffers"] = found.BUFFERS
     if own.buffers not in (None, found.BUFFERS):
         raise ScenarioError(
-            f"protocol.buffers: {own.reference} has the buffers {inline(list(found.BUFFERS))}; expected these buffers or null"
+            f"protocol.buffers: {own.reference} has the buffers {inline(list(found.BUFFERS))}; expected these buffers"
+            " or null"
         )
     values = {name: value if getattr(own, name) is None else getattr(own, name) for name, value in declared.items()}
     try:
