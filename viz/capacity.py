@@ -45,12 +45,12 @@ def draw(found: Found, target: Path) -> None:
 @contextmanager
 def compose(found: Found) -> Iterator[Any]:
     """The figure, for as long as our settings of matplotlib hold."""
-    wanted = found.plan.requirements
+    wanted = found.asked.requirements
     height_in = FOOT_IN + PANEL_IN * len(wanted)
     with page(WIDTH_IN, height_in, len(wanted), 1, squeeze=False, sharex=True) as (figure, axes):
         for panel, one in zip(axes[:, 0], wanted, strict=True):
             _panel(panel, found, one)
-        axes[-1, 0].set_xlabel(plain(found.plan.key))
+        axes[-1, 0].set_xlabel(plain(found.asked.key))
         axes[0, 0].set_title(plain(textwrap.fill(_title(found), WIDEST)), fontsize=10)
         _legend(figure, found)
         caption(figure, _caption(found))
@@ -58,12 +58,12 @@ def compose(found: Found) -> Iterator[Any]:
 
 
 def _title(found: Found) -> str:
-    text = answer(found)
+    text = answer(found).partition(":")[0] if found.value is not None else answer(found)
     return f"{text[0].upper()}{text[1:]}"
 
 
 def _panel(axes: Any, found: Found, one: Requirement) -> None:
-    first, last = found.plan.values[0], found.plan.values[-1]
+    first, last = found.asked.values[0], found.asked.values[-1]
     axes.axhspan(one.limit - one.tolerance, one.limit + one.tolerance, color="#E8E8E8", linewidth=0)
     axes.axhline(one.limit, color=QUIET, linewidth=1, linestyle="--")
     if found.interval is not None:
@@ -77,7 +77,7 @@ def _panel(axes: Any, found: Found, one: Requirement) -> None:
             _mark(axes, value, judged, (bounds.mean - bounds.low, bounds.mean, bounds.high - bounds.mean))
             ends += [bounds.low, bounds.mean, bounds.high]
     axes.set_xlim(first - 0.03 * (last - first), last + 0.03 * (last - first))
-    axes.set_ylabel(plain(axis_name(one.metric, found.plan.of_processes)))
+    axes.set_ylabel(plain(axis_name(one.metric, found.asked.of_processes)))
     least, most = min(ends), max(ends)
     if one.limit > 0 and least > 0 and most > FAR * one.limit:
         log_axis(axes.yaxis, least, most)

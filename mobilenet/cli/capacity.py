@@ -35,7 +35,9 @@ def capacity(
     ] = 0.05,
     resolution: Annotated[
         float | None,
-        typer.Option("--resolution", metavar="R", help="Step of the key; by default a 64th of the range."),
+        typer.Option(
+            "--resolution", metavar="R", help="Step of the key; by default a round number, for 32 to 64 steps."
+        ),
     ] = None,
     error: Annotated[
         float, typer.Option("--error", metavar="P", help="Probability of a wrong answer, at most.")
@@ -58,29 +60,39 @@ def capacity(
     The command finds the largest or smallest value at which all requirements hold, with a stated probability of error.
     If it was stopped, it resumes.
     """
+    if master is not None and workers is not None:
+        fail("--workers sets the number of cores on this machine; with --master, the master decides", Exit.BAD_INPUT)
     with reporting(quiet or as_json):
-        from mobilenet.studies.capacity import capacity as capacities
-        from mobilenet.studies.capacity.question import Question, default_directory, plan
-        from mobilenet.studies.spark import local_master
+        from mobilenet.studies.capacity.question import Question
 
-        if master is not None and workers is not None:
-            fail(
-                "--workers sets the number of cores on this machine; with --master, the master decides", Exit.BAD_INPUT
-            )
         question = Question(
             scenario, vary, low, high, tuple(require), tolerance, resolution, error, budget, seed,
             tuple(overrides or ()), is_command=True,
         )  # fmt: skip
-        planned = plan(question)
-        place = out or default_directory(question)
-        say(
-            f"{vary} from {planned.values[0]:g} to {planned.values[-1]:g} in {counted(planned.last, 'step')}, at most"
-            f" {counted(budget, 'run')}; {quoted(place)}"
-        )
-        with keeping_what_is_done(), runs_progress(quiet) as update:
-            done = capacities.search(planned, place, master or local_master(workers), update, say, allow_code)
-        again = _command(question, out, allow_code)
-        _end(done, place, again, as_json)
+        _search(question, out, (master, workers), allow_code, as_json, quiet)
+
+
+def _search(
+    question: Any,
+    out: Path | None,
+    where: tuple[str | None, int | None],  # master and workers
+    allow_code: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from mobilenet.studies.capacity import capacity as capacities
+    from mobilenet.studies.capacity.question import default_directory, plan
+    from mobilenet.studies.spark import local_master
+
+    planned, place = plan(question), out or default_directory(question)
+    say(
+        f"{question.vary} from {planned.values[0]:g} to {planned.values[-1]:g} in {counted(planned.last, 'step')}, at"
+        f" most {counted(question.budget, 'run')}; {quoted(place)}"
+    )
+    master = where[0] or local_master(where[1])
+    with keeping_what_is_done(), runs_progress(quiet) as update:
+        done = capacities.search(planned, place, master, update, say, allow_code)
+    _end(done, place, _command(question, out, allow_code), as_json)
 
 
 def _end(done: Any, place: Path, again: str, as_json: bool) -> None:
@@ -98,7 +110,7 @@ def _end(done: Any, place: Path, again: str, as_json: bool) -> None:
                 draw(found, fresh / f"capacity.{suffix}")
     if as_json:
         say(json.dumps(found.json(), indent=1), always=True)
-    print_table((found.plan.key, *HEAD), point_rows(found))
+    print_table((found.asked.key, *HEAD), point_rows(found))
     for line in (answer(found), *support(found), assurance(found)):
         say(line)
     if done.failed:
@@ -110,7 +122,7 @@ def _end(done: Any, place: Path, again: str, as_json: bool) -> None:
         more = more_runs(found)
         if more:
             say(f"about {counted(more, 'more run')} would decide {_values(found)}; a larger --tolerance needs fewer")
-        say(f"Next: {again} --budget {_rounded(2 * found.plan.question.budget, found.runs + more)}")
+        say(f"Next: {again} --budget {_rounded(2 * found.asked.budget, found.runs + more)}")
     else:
         say(f"Next: mobilenet report {quoted(place)}")
     if found.is_undecided:
@@ -118,7 +130,7 @@ def _end(done: Any, place: Path, again: str, as_json: bool) -> None:
 
 
 def _values(found: Any) -> str:
-    return f"{found.plan.key} {', '.join(f'{value:g}' for value in found.open_points)}"
+    return f"{found.asked.key} {', '.join(f'{value:g}' for value in found.open_points)}"
 
 
 def _rounded(least: int, needed: int) -> int:

@@ -54,8 +54,8 @@ Progress = Callable[[Standing], None]
 
 
 class Rounds(Protocol):
-    """Which runs a study consists of, found out while they are made. Replications count from 1, so a target of each
-    configuration says which runs it has.
+    """Which runs a study consists of, found out while they are made. Replications count from 1, so one target for each
+    configuration fixes its runs.
     """
 
     def first(self) -> list[int]:
@@ -135,7 +135,8 @@ def _tell(progress: Progress, store: Store, wanted: set[str], before: Standing) 
 def _said(store: Store, least: Open) -> str:
     assert store.study.replications.until is not None
     until, label = store.study.replications.until, store.configurations[least.configuration].label
-    return f"least precise: {label}: {until.metric} ± {least.relative_half_width:.0%}, requested ± {until.relative_half_width:.0%}"
+    widths = f"± {least.relative_half_width:.0%}, requested ± {until.relative_half_width:.0%}"
+    return f"least precise: {label}: {until.metric} {widths}"
 
 
 def _parts(store: Store) -> list[Part]:

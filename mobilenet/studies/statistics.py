@@ -189,7 +189,8 @@ def share_of_look(number: int) -> float:
 def skewed_bounds(values: Values, error: float) -> Bounds:
     """Return bounds of the mean of independent values, each exceeded with a probability of `error`.
 
-    Student's t interval, moved by Hall's transformation, which removes the skewness of the t statistic. If all values
+    Student's t interval, moved by Hall's transformation, which removes the skewness of the t statistic. A bound moves
+    outwards by the skewness of the values, and inwards only by what exceeds two standard errors of it. If all values
     are equal, so are the bounds. Raises ValueError for fewer than three values.
     """
     n = len(values)
@@ -203,8 +204,9 @@ def skewed_bounds(values: Values, error: float) -> Bounds:
     quantile = _t_quantile(1 - error, n - 1)
     skewness = float(np.mean(centred**3)) / variance**1.5 * math.sqrt(n * (n - 1)) / (n - 2)
     error_of_mean = math.sqrt(variance / (n - 1))
-    above, below = _hall(quantile, skewness, n), _hall(-quantile, skewness, n)
-    return Bounds(mean, mean - above * error_of_mean, mean - below * error_of_mean)
+    surely = math.copysign(max(0.0, abs(skewness) - 2 * math.sqrt(6 / n)), skewness)  # normal values look skewed, too
+    below, above = (_hall(q, skewness if skewness * q < 0 else surely, n) for q in (quantile, -quantile))
+    return Bounds(mean, mean - below * error_of_mean, mean - above * error_of_mean)
 
 
 def _hall(y: float, skewness: float, n: int) -> float:

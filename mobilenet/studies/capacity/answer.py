@@ -9,20 +9,32 @@ Source    ours: docs/guide/capacity.md
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mobilenet.studies.capacity.feasibility import Judged, State
-from mobilenet.studies.capacity.question import Plan
+from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict
 
 Number = float | int
+
+
+class Asked(NamedTuple):
+    """What was asked, as far as readers of the answer need it."""
+
+    key: str
+    values: tuple[Number, ...]  # of the key, ascending
+    requirements: tuple[Requirement, ...]
+    error: float
+    budget: int
+    seed: int
+    of_processes: bool
 
 
 @dataclass(frozen=True)
 class Found:
     """The answer. `holds_at`, `fails_at`: the values on both sides of the threshold, as far as they are known."""
 
-    plan: Plan
+    asked: Asked
     verdict: Verdict
     holds_at: Number | None
     fails_at: Number | None
@@ -33,7 +45,7 @@ class Found:
 
     @property
     def value(self) -> Number | None:
-        """The largest or smallest value at which all requirements hold; None: there is no such value."""
+        """The largest or smallest value at which all requirements hold; None: none does."""
         return self.holds_at if self.verdict in (Verdict.LARGEST, Verdict.SMALLEST) else None
 
     @property
@@ -51,7 +63,7 @@ class Found:
     def open_points(self) -> list[Number]:
         """The values that are not decided, and would have to be."""
         judged = {value: one.state for value, one in self.points.items()}
-        inside = self.interval or (self.plan.values[0], self.plan.values[-1])
+        inside = self.interval or (self.asked.values[0], self.asked.values[-1])
         return [
             value
             for value, state in judged.items()
@@ -62,7 +74,7 @@ class Found:
         """Return the table capacity.csv."""
         return [
             {
-                self.plan.key: value,
+                self.asked.key: value,
                 "requirement": str(estimate.requirement),
                 "metric": estimate.requirement.metric,
                 "limit": estimate.requirement.limit,
@@ -80,21 +92,20 @@ class Found:
 
     def json(self) -> dict[str, Any]:
         """Return what capacity.json holds; infinite numbers, which JSON lacks, are texts."""
-        question = self.plan.question
         return {
-            "vary": self.plan.key,
-            "from": self.plan.values[0],
-            "to": self.plan.values[-1],
-            "requirements": [str(one) for one in self.plan.requirements],
-            "tolerances": [one.tolerance for one in self.plan.requirements],
-            "error": question.error,
+            "vary": self.asked.key,
+            "from": self.asked.values[0],
+            "to": self.asked.values[-1],
+            "requirements": [str(one) for one in self.asked.requirements],
+            "tolerances": [one.tolerance for one in self.asked.requirements],
+            "error": self.asked.error,
             "verdict": self.verdict.value,
             "value": self.value,
             "interval": list(self.interval) if self.interval is not None else None,
             "holds_at": self.holds_at,
             "fails_at": self.fails_at,
             "runs": self.runs,
-            "budget": question.budget,
+            "budget": self.asked.budget,
             "points": [{name: _plain(value) for name, value in row.items()} for row in self.rows()],
         }
 

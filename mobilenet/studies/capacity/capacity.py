@@ -91,13 +91,13 @@ class Rounds:
         if self._is_over_budget:
             return None
         middle = min(self._step.wanted)
-        return wanted, progress_note(self._plan, self._plan.values[middle], self._judged.get(middle))
+        return wanted, progress_note(self._plan.asked, self._plan.values[middle], self._judged.get(middle))
 
     def found(self, targets: list[int]) -> Found:
-        """Return the answer, once there are no further rounds."""
+        """Return the answer, after the last round."""
         values, step = self._plan.values, self._step
         return Found(
-            self._plan,
+            self._plan.asked,
             step.verdict,
             None if step.holds_at is None else values[step.holds_at],
             None if step.fails_at is None else values[step.fails_at],

@@ -23,12 +23,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.studies.capacity.requirements import Requirement
-from mobilenet.studies.measure import SURVIVAL
 from mobilenet.studies.statistics import Bounds, grows, look, may_grow, share_of_look, skewed_bounds
 
 Row = Mapping[str, float]
 OF_BACKLOG = 0.1  # the share of the error for the test of the backlog, which is soon clear
-NEVER = tuple(f"delivery_delay_survival_{name}_s" for name in SURVIVAL)  # a run without: the share was never delivered
+NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
 
 
 class State(Enum):
@@ -99,7 +98,7 @@ class Judge:
 def _estimate(rows: Sequence[Row], one: Requirement, error: float) -> Estimate:
     """With fewer than half of the runs, the mean would be one of a selection."""
     values = [row[one.metric] for row in rows if one.metric in row]
-    if one.metric in NEVER and len(values) < len(rows):
+    if one.metric.startswith(NEVER) and len(values) < len(rows):
         return Estimate(one, len(rows), Bounds(math.inf, math.inf, math.inf))
     if len(values) * 2 < len(rows) or len(values) < 3:
         return Estimate(one, len(values), None)

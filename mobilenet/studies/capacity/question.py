@@ -22,6 +22,7 @@ from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_reader import parse_value
 from mobilenet.scenario.yaml_writer import inline
+from mobilenet.studies.capacity.answer import Asked
 from mobilenet.studies.capacity.requirements import Requirement, requirements
 from mobilenet.studies.capacity.search import first_values
 from mobilenet.studies.configurations import MOST_RUNS
@@ -29,9 +30,9 @@ from mobilenet.studies.declaration import MOST_LEVELS, Study
 from mobilenet.studies.statistics import look
 from mobilenet.studies.study import STUDIES, require_metric
 
-STEPS = 64  # between the ends, unless a resolution is given
+STEPS = 64  # between the ends at most, unless a resolution is given
 BUDGET = 2000
-IN_PYTHON = {"from": "low", "to": "high"}  # arguments that have other names than the options
+IN_PYTHON = {"from": "low", "to": "high", "set": "overrides"}  # arguments that have other names than the options
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Question:
     high: float
     require: tuple[str, ...]
     tolerance: float = 0.05  # relative to each limit
-    resolution: float | None = None  # of the key; None: a 64th of the range
+    resolution: float | None = None  # of the key; None: a round number, for 32 to 64 steps
     error: float = 0.05  # probability of a wrong answer
     budget: int = BUDGET  # runs, at most
     seed: int = 1
@@ -67,8 +68,10 @@ class Plan:
     of_processes: bool = False  # whether the scenario is one of processes
 
     @property
-    def key(self) -> str:
-        return self.question.vary
+    def asked(self) -> Asked:
+        """What readers of the answer need."""
+        q = self.question
+        return Asked(q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.of_processes)
 
     @property
     def last(self) -> int:
@@ -144,7 +147,7 @@ def _require_numeric(question: Question, scenario: Any) -> None:
 
 
 def _takes_only_whole(question: Question, study: Study) -> bool:
-    """Tried out, so that the settings of plug-ins are no exception."""
+    """Try it out, so that the settings of plug-ins are covered."""
     low, high = sorted((question.low, question.high))
     ends = [("from", question.low), ("to", question.high)]
     refused = [error for name, value in ends if (error := _refusal(question, study, value, name)) is not None]
@@ -182,18 +185,20 @@ def _refusal(question: Question, study: Study, value: float, name: str) -> Scena
 def _values(question: Question, is_whole: bool) -> tuple[float | int, ...]:
     low, high = sorted((question.low, question.high))
     span = high - low
-    if is_whole:
-        step = int(question.resolution or max(1, math.ceil(span / STEPS)))
-        count = math.ceil(span / step)
-        _require_steps(question, count)
-        return (*range(int(low), int(high), step), int(high))
-    resolution = question.resolution if question.resolution is not None else span / STEPS
-    if not (math.isfinite(resolution) and resolution > 0):
-        raise ScenarioError(f"{question.word('resolution')} {resolution:g}: expected more than 0")
-    count = max(1, math.ceil(min(span / resolution, 1e9) * (1 - 1e-9)))
+    step = question.resolution if question.resolution is not None else _round_step(span, is_whole)
+    if not (math.isfinite(step) and step > 0):
+        raise ScenarioError(f"{question.word('resolution')} {step:g}: expected more than 0")
+    count = max(1, math.ceil(min(span / step, 1e9) * (1 - 1e-9)))
     _require_steps(question, count)
-    found = [float(f"{low + span * place / count:.12g}") for place in range(count + 1)]
+    found = [float(f"{low + step * place:.12g}") for place in range(count)] + [float(high)]
     return tuple(int(value) if value.is_integer() else value for value in found)
+
+
+def _round_step(span: float, is_whole: bool) -> float:
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten that makes at most STEPS steps."""
+    power = 10.0 ** math.floor(math.log10(span / STEPS))
+    steps = (float(f"{factor * power:.12g}") for factor in (1, 2, 2.5, 5, 10, 20, 50, 100))
+    return next(step for step in steps if step * STEPS >= span and not (is_whole and not (step >= 1 and step % 1 == 0)))
 
 
 def _require_steps(question: Question, count: int) -> None:

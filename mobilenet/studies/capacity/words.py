@@ -12,9 +12,8 @@ import math
 
 from mobilenet.metrics.registry import unit_of
 from mobilenet.quoting import counted, shown
-from mobilenet.studies.capacity.answer import Found, Number
+from mobilenet.studies.capacity.answer import Asked, Found, Number
 from mobilenet.studies.capacity.feasibility import Estimate, Judged, State
-from mobilenet.studies.capacity.question import Plan
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict
 
@@ -23,7 +22,7 @@ HEAD = ("requirement", "runs", "mean", "interval", "decision")
 
 def answer(found: Found) -> str:
     """Return the answer as one sentence."""
-    key, first, last = found.plan.key, found.plan.values[0], found.plan.values[-1]
+    key, first, last = found.asked.key, found.asked.values[0], found.asked.values[-1]
     span = f"from {first:g} to {last:g}"
     if found.verdict is Verdict.EVERYWHERE:
         return f"holds everywhere: the requirements hold at {_tried(found)}, and so for {key} {span}"
@@ -45,8 +44,8 @@ def _tried(found: Found) -> str:
 
 
 def _so_far(found: Found) -> str:
-    key = found.plan.key
-    why = f"the budget of {counted(found.plan.question.budget, 'run')} is used up"
+    key = found.asked.key
+    why = f"the budget of {counted(found.asked.budget, 'run')} is used up"
     if any(one.state is State.NO_DATA for one in found.points.values()):
         why = "too few runs have a value"
     elif found.failed:
@@ -62,17 +61,16 @@ def support(found: Found) -> list[str]:
     lines = []
     for value in dict.fromkeys([*values, *found.open_points]) if values or found.is_undecided else []:
         judged = found.points[value]
-        lines += [f"at {value:g} ({judged.state.value}): {_estimated(found.plan, one)}" for one in judged.estimates]
-        lines += [f"at {value:g} (fails): the backlog runs away"] if judged.runs_away else []
+        lines += [f"at {value:g} ({_decision(judged)}): {_estimated(found.asked, one)}" for one in judged.estimates]
     return lines
 
 
 def assurance(found: Found) -> str:
     """What the error means."""
-    question = found.plan.question
-    tolerances = ", ".join(f"{one.metric} ± {_with_unit(found.plan, one, one.tolerance)}" for one in found.plan.requirements)
+    asked = found.asked
+    tolerances = ", ".join(f"{one.metric} ± {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
     return (
-        f"probability of a wrong answer: at most {question.error * 100:g} %, outside of the tolerance ({tolerances});"
+        f"probability of a wrong answer: at most {asked.error * 100:g} %, outside of the tolerance ({tolerances});"
         f" {counted(found.runs, 'run')}"
     )
 
@@ -93,45 +91,54 @@ def _needed(judged: Judged) -> int:
     return math.ceil(judged.n * (factor - 1))
 
 
-def progress_note(plan: Plan, value: Number, judged: Judged | None) -> str:
+def progress_note(asked: Asked, value: Number, judged: Judged | None) -> str:
     """What is being decided now."""
-    name = f"{plan.key.rpartition('.')[2]} {value:g}"
+    name = f"{asked.key.rpartition('.')[2]} {value:g}"
     if judged is None or not judged.estimates or judged.estimates[0].bounds is None:
         return name
-    return f"{name}: {_estimated(plan, judged.estimates[0])}"
+    return f"{name}: {_estimated(asked, judged.estimates[0])}"
 
 
 def markdown(found: Found) -> str:
     """Return the report."""
-    plan, question = found.plan, found.plan.question
-    wanted = "\n".join(f"- {one}, tolerance {_with_unit(plan, one, one.tolerance)}" for one in plan.requirements)
-    head = (plan.key, *HEAD)
+    asked = found.asked
+    wanted = "\n".join(f"- {one}, tolerance {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
+    head = (asked.key, *HEAD)
     parts = [
-        f"# How far can {plan.key} go?",
+        f"# How far can {asked.key} go?",
         f"**{answer(found)[0].upper()}{answer(found)[1:]}.**",
-        f"Requirements on the mean over runs, with {plan.key} from {plan.values[0]:g} to {plan.values[-1]:g}:",
+        f"Requirements on the mean over runs, with {asked.key} from {asked.values[0]:g} to {asked.values[-1]:g}:",
         wanted,
         *(["\n".join(f"- {line}" for line in support(found))] if support(found) else []),
         f"{assurance(found)[0].upper()}{assurance(found)[1:]}.",
-        _table(head, [_cells(plan, value, one, each) for value, one in found.points.items() for each in one.estimates]),
+        _table(
+            head, [_cells(asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
+        ),
         "A value holds if every interval ends before the limit plus the tolerance, and fails if one begins beyond the"
         " limit minus the tolerance, or if the backlog runs away. Each value was looked at after 10, 14, 20, 28, …"
         " runs, and the intervals take all looks into account. Percentiles are those of each run, averaged over runs."
-        f" All values met the same worlds. Seed of the study: {question.seed}.",
+        f" All values met the same worlds. Seed of the study: {asked.seed}.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _cells(plan: Plan, value: Number, judged: Judged, one: Estimate) -> tuple[str, ...]:
+def _cells(asked: Asked, value: Number, judged: Judged, one: Estimate) -> tuple[str, ...]:
     b = one.bounds
     mean, interval = ("–", "–") if b is None else (shown(b.mean), f"{shown(b.low)} to {shown(b.high)}")
-    state = f"{judged.state.value}{', backlog runs away' if judged.runs_away else ''}"
-    return (f"{value:g}", str(one.requirement), str(one.n), mean, interval, state)
+    return (f"{value:g}", str(one.requirement), str(one.n), mean, interval, _decision(judged))
+
+
+def _decision(judged: Judged) -> str:
+    """`holds`, `fails, within the tolerance`, ..."""
+    if judged.runs_away:
+        return f"{judged.state.value}, backlog runs away"
+    is_decided = judged.state in (State.HOLDS, State.FAILS)
+    return f"{judged.state.value}{', within the tolerance' if is_decided and not judged.is_clear else ''}"
 
 
 def point_rows(found: Found) -> list[tuple[str, ...]]:
     """Return the table of all points for the screen; its head is the key and HEAD."""
-    return [_cells(found.plan, value, one, each) for value, one in found.points.items() for each in one.estimates]
+    return [_cells(found.asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
 
 
 def _table(head: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
@@ -139,17 +146,16 @@ def _table(head: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (head, rule, *lines))
 
 
-def _estimated(plan: Plan, one: Estimate) -> str:
+def _estimated(asked: Asked, one: Estimate) -> str:
     metric = one.requirement.metric
     if one.bounds is None:
         return f"{metric} has a value in {counted(one.n, 'run')}, too few for an interval"
     if math.isinf(one.bounds.mean):
         return f"{metric} is infinite: in some runs, this share of the messages never arrives"
-    low, high = shown(one.bounds.low), _with_unit(plan, one.requirement, one.bounds.high)
+    low, high = shown(one.bounds.low), _with_unit(asked, one.requirement, one.bounds.high)
     return f"{metric} {shown(one.bounds.mean)} ({low} to {high}), required {one.requirement.limit:g}"
 
 
-def _with_unit(plan: Plan, one: Requirement, value: float) -> str:
-    unit = unit_of(one.metric, plan.of_processes)
+def _with_unit(asked: Asked, one: Requirement, value: float) -> str:
+    unit = unit_of(one.metric, asked.of_processes)
     return f"{shown(value)} {unit}" if unit else shown(value)
-
