@@ -84,7 +84,7 @@ def _search(
     from mobilenet.studies.capacity.question import default_directory, plan
     from mobilenet.studies.spark import local_master
 
-    planned, place = plan(question), out or default_directory(question)
+    planned, place = plan(question, allow_code), out or default_directory(question)
     say(
         f"{question.vary} from {planned.values[0]:g} to {planned.values[-1]:g} in {counted(planned.last, 'step')}, at"
         f" most {counted(question.budget, 'run')}; {quoted(place)}"

@@ -127,7 +127,7 @@ def capacity(
         raise ScenarioError("require: expected text, such as 'delivery_delay_p95_s <= 1.0', or a list of such texts")
     changes = plain_values(overrides, "overrides") if isinstance(overrides, Mapping) else tuple(overrides)
     question = Question(given, vary, low, high, texts, tolerance, resolution, error, budget, seed, changes)
-    planned = plan(question)
+    planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
     try:
         done = capacities.search(planned, place, master or local_master(workers), progress, allow_code=allow_code)

@@ -22,6 +22,7 @@ from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_reader import parse_value
 from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies.capacity.answer import Asked
 from mobilenet.studies.capacity.requirements import Requirement, requirements
 from mobilenet.studies.capacity.search import first_values
@@ -52,6 +53,11 @@ class Question:
     set: tuple[str, ...] | Mapping[str, Any] = ()
     is_command: bool = False  # whether messages name options of the command line
 
+    @property
+    def name(self) -> str:
+        """How messages call the scenario."""
+        return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
+
     def word(self, name: str) -> str:
         """How the caller gave it: `--from`, or `low`."""
         return f"--{name}" if self.is_command else IN_PYTHON.get(name, name)
@@ -79,13 +85,17 @@ class Plan:
         return len(self.values) - 1
 
 
-def plan(question: Question) -> Plan:
-    """Check all of it against the scenario. Raises ScenarioError."""
+def plan(question: Question, allow_code: bool = False) -> Plan:
+    """Check all of it against the scenario; `allow_code`: as for mobilenet.run. Raises ScenarioError."""
     _require_sense(question)
     wanted = requirements(question.require, question.tolerance, question.word("require"))
     bare = _study(question, None)
-    scenario = bare.base()
+    scenario = bare.scenario_with(_fixed(question, bare))
     _require_numeric(question, scenario)
+    try:
+        require_allowed(scenario, allow_code)
+    except ScenarioError as error:
+        raise ScenarioError(f"{question.name}: {error}") from None
     is_whole = _takes_only_whole(question, bare)
     values = _values(question, is_whole)
     study = _study(question, values)
@@ -105,8 +115,7 @@ def plan(question: Question) -> Plan:
 
 def default_directory(question: Question) -> Path:
     """studies/SCENARIO-capacity-KEY, with the last part of the key."""
-    name = "scenario" if isinstance(question.scenario, Mapping) else Path(question.scenario).stem
-    return STUDIES / as_file_name(f"{name}-capacity-{question.vary.rpartition('.')[2]}")
+    return STUDIES / as_file_name(f"{Path(question.name).stem}-capacity-{question.vary.rpartition('.')[2]}")
 
 
 def _require_sense(question: Question) -> None:
@@ -170,16 +179,21 @@ def _is_whole(question: Question) -> bool:
 
 def _refusal(question: Question, study: Study, value: float, name: str) -> ScenarioError | None:
     plain = int(value) if float(value).is_integer() else value
-    base = [f"{key}={inline(one)}" for key, one in study.set.items()]
     where = f"{question.word(name)} {plain}"
     try:
-        study.scenario_with([*base, Change(f"{question.vary}={inline(plain)}", where)])
+        study.scenario_with([*_fixed(question, study), Change(f"{question.vary}={inline(plain)}", where)])
     except ScenarioError as error:
         message = str(error).splitlines()[0]
         if "unknown key" in message:
             message = f"{question.word('vary')} {question.vary}: {message.removeprefix(f'{where}: ')}"
         return ScenarioError(message)
     return None
+
+
+def _fixed(question: Question, study: Study) -> list[Change]:
+    """What holds for all values, by the words of the caller."""
+    values = {key: f"{key}={inline(value)}" for key, value in study.set.items()}
+    return [Change(text, f"{question.word('set')} {text}") for text in values.values()]
 
 
 def _values(question: Question, is_whole: bool) -> tuple[float | int, ...]:
@@ -219,7 +233,7 @@ def _study(question: Question, values: tuple[float | int, ...] | None) -> Study:
         if question.vary in wanted["set"]:
             raise ScenarioError(f"{question.word('set')} {question.vary}: it is the key that varies")
         wanted |= {"factors": {question.vary: list(values)}, "replications": {"min": look(0)}}
-    return Study.of(wanted, Path())
+    return Study.of(wanted, Path(), question.name)
 
 
 def _changes(question: Question) -> dict[str, Any]:
