@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mobilenet.rundir.writer import write_json
 from mobilenet.studies import StudyError
@@ -31,6 +33,9 @@ from mobilenet.studies.spark import require_master, spark_session
 from mobilenet.studies.statistics import look
 from mobilenet.studies.store import Store, create, write_text
 from mobilenet.studies.tables import write_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 RUN = re.compile(r"c(\d+)-r(\d+)")
 
@@ -124,13 +129,14 @@ def search(
     progress: Progress,
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
+    session: SparkSession | None = None,
 ) -> Outcome:
-    """Run what is missing, and write the answer into the directory."""
+    """Run what is missing, and write the answer into the directory. `session`: one of `master` that is open already."""
     require_master(master)
     store = create(plan.study, out, allow_code, say)
     with store.alone():
         rounds = Rounds(plan, store)
-        with spark_session(master) as spark:
+        with nullcontext(session) if session is not None else spark_session(master) as spark:
             require_programs(store, spark)
             targets = run_all(store, spark, progress, rounds)
             write_tables(store, targets, spark)
