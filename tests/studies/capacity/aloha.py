@@ -1,4 +1,4 @@
-"""Slotted ALOHA: in each slot every host sends a frame to its station with a fixed probability. Nothing is sent again."""
+"""Slotted ALOHA: in each slot every host sends a frame to its station with a fixed probability, once."""
 
 import math
 from dataclasses import dataclass

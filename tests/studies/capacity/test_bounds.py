@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -14,7 +15,7 @@ from mobilenet.studies.statistics import look, share_of_look, skewed_bounds, t_i
 def test_the_looks_go_on_without_end_and_share_the_error() -> None:
     assert [look(number) for number in range(7)] == [10, 14, 20, 28, 40, 56, 79]
     shares = [share_of_look(number) for number in range(100_000)]
-    assert all(a > b > 0 for a, b in zip(shares, shares[1:], strict=False)) and 0.9999 < math.fsum(shares) < 1
+    assert all(a > b > 0 for a, b in itertools.pairwise(shares)) and 0.9999 < math.fsum(shares) < 1
 
 
 def test_without_skewness_they_are_students() -> None:

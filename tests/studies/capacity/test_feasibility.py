@@ -81,4 +81,4 @@ def test_a_mean_over_few_of_the_runs_decides_nothing() -> None:
     found: list[Row] = rows(0.5, 4) + [{} for _ in range(6)]
     assert judge(found).state is State.NO_DATA
     assert judge([{} for _ in range(10)], DELAY).state is State.NO_DATA
-    assert judge(rows(0.5, 9) + [{}]).state is State.HOLDS
+    assert judge([*rows(0.5, 9), {}]).state is State.HOLDS
