@@ -82,12 +82,16 @@ def _search(
 ) -> None:
     from mobilenet.studies.capacity import capacity as capacities
     from mobilenet.studies.capacity.question import default_directory, plan
+    from mobilenet.studies.capacity.words import span
+    from mobilenet.studies.caveats import ADVICE, has_one_movement
     from mobilenet.studies.spark import local_master
 
     planned, place = plan(question, allow_code), out or default_directory(question)
+    if has_one_movement(planned.study.base()):
+        say(f"{question.name}: {ADVICE}")
     say(
-        f"{question.vary} from {planned.values[0]:g} to {planned.values[-1]:g} in {counted(planned.last, 'step')}, at"
-        f" most {counted(question.budget, 'run')}; {quoted(place)}"
+        f"{span(planned.asked)} in {counted(planned.last, 'step')}, at most {counted(question.budget, 'run')};"
+        f" {quoted(place)}"
     )
     master = where[0] or local_master(where[1])
     with keeping_what_is_done(), runs_progress(quiet) as update:
@@ -130,7 +134,9 @@ def _end(done: Any, place: Path, again: str, as_json: bool) -> None:
 
 
 def _values(found: Any) -> str:
-    return f"{found.asked.key} {', '.join(f'{value:g}' for value in found.open_points)}"
+    from mobilenet.studies.capacity.answer import shown_value
+
+    return f"{found.asked.key} {', '.join(map(shown_value, found.open_points))}"
 
 
 def _rounded(least: int, needed: int) -> int:

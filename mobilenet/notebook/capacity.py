@@ -126,7 +126,8 @@ def capacity(
     if not all(isinstance(text, str) for text in texts):
         raise ScenarioError("require: expected text, such as 'delivery_delay_p95_s <= 1.0', or a list of such texts")
     changes = plain_values(overrides, "overrides") if isinstance(overrides, Mapping) else tuple(overrides)
-    question = Question(given, vary, low, high, texts, tolerance, resolution, error, budget, seed, changes)
+    ends = plain_values(low, "low"), plain_values(high, "high")
+    question = Question(given, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes)
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
     try:

@@ -18,6 +18,11 @@ from mobilenet.studies.capacity.search import Verdict
 Number = float | int
 
 
+def shown_value(value: Number | None) -> str:
+    """A value of the key in full, as commands take it."""
+    return "–" if value is None else f"{value:.12g}"
+
+
 class Asked(NamedTuple):
     """What was asked, as far as readers of the answer need it."""
 

@@ -12,7 +12,7 @@ import math
 
 from mobilenet.metrics.registry import unit_of
 from mobilenet.quoting import counted, shown
-from mobilenet.studies.capacity.answer import Asked, Found, Number
+from mobilenet.studies.capacity.answer import Asked, Found, Number, shown_value
 from mobilenet.studies.capacity.feasibility import Estimate, Judged, State
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict
@@ -22,21 +22,25 @@ HEAD = ("requirement", "runs", "mean", "interval", "decision")
 
 def answer(found: Found) -> str:
     """Return the answer as one sentence."""
-    key, first, last = found.asked.key, found.asked.values[0], found.asked.values[-1]
-    span = f"from {first:g} to {last:g}"
+    key, over = found.asked.key, span(found.asked)
     if found.verdict is Verdict.EVERYWHERE:
-        return f"holds everywhere: the requirements hold at {_tried(found)}, and so for {key} {span}"
+        return f"holds everywhere: the requirements hold at {_tried(found)}, and so for {over}"
     if found.verdict is Verdict.NOWHERE:
-        return f"holds nowhere: the requirements fail at {_tried(found)}, and so for {key} {span}"
+        return f"holds nowhere: the requirements fail at {_tried(found)}, and so for {over}"
     if found.verdict is Verdict.NOT_MONOTONE:
-        states = ", ".join(f"{one.state.value} at {value:g}" for value, one in found.points.items() if one.is_clear)
-        return f"not monotone here: with {key} {span}, all requirements together: {states}"
-    if found.value is not None and found.fails_at is not None:
-        return (
-            f"the {found.verdict.value} {key} is {found.value:g}: the requirements hold at {found.holds_at:g} and fail"
-            f" at {found.fails_at:g}"
+        states = ", ".join(
+            f"{one.state.value} at {shown_value(value)}" for value, one in found.points.items() if one.is_clear
         )
+        return f"not monotone here: with {over}, all requirements together: {states}"
+    if found.value is not None:
+        holds, fails = shown_value(found.holds_at), shown_value(found.fails_at)
+        return f"the {found.verdict.value} {key} is {holds}: the requirements hold at {holds} and fail at {fails}"
     return f"undecided: {_so_far(found)}"
+
+
+def span(asked: Asked) -> str:
+    """Return the key and its ends: `wireless.loss from 0 to 0.4`."""
+    return f"{asked.key} from {shown_value(asked.values[0])} to {shown_value(asked.values[-1])}"
 
 
 def _tried(found: Found) -> str:
@@ -52,7 +56,9 @@ def _so_far(found: Found) -> str:
         why = f"{counted(found.failed, 'run')} failed"
     if found.interval is None:
         return f"{why}; no value of {key} holds while another one fails"
-    return f"{why}; the requirements hold at {key} {found.holds_at:g} and fail at {found.fails_at:g}"
+    return (
+        f"{why}; the requirements hold at {key} {shown_value(found.holds_at)} and fail at {shown_value(found.fails_at)}"
+    )
 
 
 def support(found: Found) -> list[str]:
@@ -61,7 +67,9 @@ def support(found: Found) -> list[str]:
     lines = []
     for value in dict.fromkeys([*values, *found.open_points]) if values or found.is_undecided else []:
         judged = found.points[value]
-        lines += [f"at {value:g} ({_decision(judged)}): {_estimated(found.asked, one)}" for one in judged.estimates]
+        lines += [
+            f"at {shown_value(value)} ({_decision(judged)}): {_estimated(found.asked, one)}" for one in judged.estimates
+        ]
     return lines
 
 
@@ -93,7 +101,7 @@ def _needed(judged: Judged) -> int:
 
 def progress_note(asked: Asked, value: Number, judged: Judged | None) -> str:
     """What is being decided now."""
-    name = f"{asked.key.rpartition('.')[2]} {value:g}"
+    name = f"{asked.key.rpartition('.')[2]} {shown_value(value)}"
     if judged is None or not judged.estimates or judged.estimates[0].bounds is None:
         return name
     return f"{name}: {_estimated(asked, judged.estimates[0])}"
@@ -107,7 +115,7 @@ def markdown(found: Found) -> str:
     parts = [
         f"# How far can {asked.key} go?",
         f"**{answer(found)[0].upper()}{answer(found)[1:]}.**",
-        f"Requirements on the mean over runs, with {asked.key} from {asked.values[0]:g} to {asked.values[-1]:g}:",
+        f"Requirements on the mean over runs, with {span(asked)}:",
         wanted,
         *(["\n".join(f"- {line}" for line in support(found))] if support(found) else []),
         f"{assurance(found)[0].upper()}{assurance(found)[1:]}.",
@@ -125,7 +133,7 @@ def markdown(found: Found) -> str:
 def _cells(asked: Asked, value: Number, judged: Judged, one: Estimate) -> tuple[str, ...]:
     b = one.bounds
     mean, interval = ("–", "–") if b is None else (shown(b.mean), f"{shown(b.low)} to {shown(b.high)}")
-    return (f"{value:g}", str(one.requirement), str(one.n), mean, interval, _decision(judged))
+    return (f"{shown_value(value)}", str(one.requirement), str(one.n), mean, interval, _decision(judged))
 
 
 def _decision(judged: Judged) -> str:

@@ -166,3 +166,19 @@ def test_a_metric_that_only_a_plug_in_could_have(place: Path) -> None:
         "--require", "host_waitin_mean <= 1", "--set", "duration_s=21", "--out", "metric", "--quiet", place=place,
     )  # fmt: skip
     assert "host_waitin_mean: no run has this metric, did you mean 'host_waiting_mean'?" in one_line(done, 2)
+
+
+def test_failed_runs_leave_it_unfinished(tmp_path: Path) -> None:
+    here = Path(__file__).parent
+    code = (here / "queue.py").read_text()
+    (tmp_path / "queue.py").write_text(code.replace("super().__init__(*parts)\n        self.waiting", "1 / (parts[2]."
+        "service_s < 0.3)\n        super().__init__(*parts)\n        self.waiting"))  # fmt: skip
+    (tmp_path / "queue.yaml").write_text((here / "queue.yaml").read_text())
+    done = mobilenet(
+        "capacity", "queue.yaml", "--vary", "protocol.settings.service_s", "--from", "0.1", "--to", "0.4",
+        "--resolution", "0.3", "--require", "broadcasts >= 1", "--set", "duration_s=22", "--allow-code", "--workers",
+        "1", "--out", "out", place=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 3, done
+    assert "failed: c001-r0001: " in done.stdout and "undecided: 10 runs failed" in done.stdout
+    assert "10 runs failed; run the same command again to retry" in done.stderr
