@@ -161,7 +161,8 @@ def _estimated(asked: Asked, one: Estimate) -> str:
     if math.isinf(one.bounds.mean):
         return f"{metric} is infinite: in some runs, this share of the messages never arrives"
     low, high = shown(one.bounds.low), _with_unit(asked, one.requirement, one.bounds.high)
-    return f"{metric} {shown(one.bounds.mean)} ({low} to {high}), required {one.requirement.limit:g}"
+    side = "at most" if one.requirement.at_most else "at least"
+    return f"{metric} {shown(one.bounds.mean)} ({low} to {high}), required {side} {one.requirement.limit:g}"
 
 
 def _with_unit(asked: Asked, one: Requirement, value: float) -> str:
