@@ -312,16 +312,16 @@ class Study(Parameters):
         return (None,) * len(levels.levels()) if isinstance(levels, Span) else tuple(unlabelled(v)[1] for v in levels)
 
     @classmethod
-    def of(cls, values: dict[str, Any], folder: Path) -> Self:
+    def of(cls, values: dict[str, Any], folder: Path, name: str = "study") -> Self:
         """One that no file holds; its scenario is a file in `folder`, or the keys of one, whose files are there.
-        Raises ScenarioError.
+        `name` is how messages call it. Raises ScenarioError.
         """
         scenario = values.get("scenario")
         given = to_yaml(scenario) if isinstance(scenario, dict) else None
         if given is not None:
             values = values | {"scenario": "scenario.yaml"}
         study = cls._checked(parse(to_yaml(values).encode(), "study").placed("study"))
-        study._folder, study._given = folder, given
+        study._folder, study._given, study._root = folder, given, Node({}, name)
         return study
 
     def problem(self, path: tuple[str, ...], what: str, place: int | None = None) -> ScenarioError:
