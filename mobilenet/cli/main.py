@@ -25,7 +25,7 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
     },
     "Compare": {
         "study": "study:study", "compare": "study_results:compare", "robust": "robust:robust",
-        "reproduce": "study:reproduce", "diff": "explore:diff",
+        "sensitivity": "sensitivity:sensitivity", "reproduce": "study:reproduce", "diff": "explore:diff",
     },
     "Find errors": {
         "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",
@@ -84,6 +84,7 @@ SIMULATING = (
     "serve",
     "study",
     "robust",
+    "sensitivity",
     "reproduce",
     "swarm",
     "bench",

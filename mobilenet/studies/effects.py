@@ -28,6 +28,7 @@ from mobilenet.studies.level_names import table_level
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import Interval, holm, p_of_zero, t_interval
 
+SCREENING = "sensitivity.json"  # a study that has it is a screening, whose effects come from there
 Replicated = Mapping[int, float]  # replication -> the value of a metric
 
 
@@ -39,6 +40,7 @@ class Effect:
     levels: tuple[tuple[str, Any], ...]
     interval: Interval
     p_adjusted: float
+    is_size: bool = False  # of changes in either direction: a screening's
 
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
@@ -82,6 +84,10 @@ def effects(
 
 def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], confidence: float) -> list[Effect]:
     """All effects on these metrics, from the tables of a study. Raises StudyError."""
+    if (path / SCREENING).is_file():
+        from mobilenet.studies.sensitivity.sensitivity import screened_effects
+
+        return screened_effects(path, metrics, confidence)
     if any(row["label"] == UNSTABLE for row in table_rows(path, "tables/summary.csv")):
         return []
     rows = table_rows(path, "tables/runs.csv")
