@@ -5,7 +5,8 @@
     run.verdict, run.metrics, run.events
 
 Names     run(scenario, seed, out, overrides) -> Run; load(directory) -> Run; study(file, out) -> StudyFrames;
-          live(scenario, seed) -> LiveSession; Scenario, ScenarioError
+          capacity(scenario, vary, low, high, require) -> Capacity; live(scenario, seed) -> LiveSession; Scenario,
+          ScenarioError
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ if sys.platform == "win32":
 from mobilenet.engine import native
 
 __version__ = "0.1.0"
-__all__ = ["Run", "Scenario", "ScenarioError", "StudyFrames", "live", "load", "run", "study"]
+__all__ = [
+    "Capacity", "Run", "Scenario", "ScenarioError", "StudyFrames", "capacity", "live", "load", "run", "study",
+]  # fmt: skip
 
 _HOMES = {  # imported when first used, so that importing the package costs nothing
     "run": ("mobilenet.notebook.runs", "run"),
@@ -29,6 +32,8 @@ _HOMES = {  # imported when first used, so that importing the package costs noth
     "load": ("mobilenet.notebook.runs", "load"),
     "live": ("mobilenet.interactive.session", "live"),
     "study": ("mobilenet.notebook.studies", "study"),
+    "capacity": ("mobilenet.notebook.capacity", "capacity"),
+    "Capacity": ("mobilenet.notebook.capacity", "Capacity"),
     "StudyFrames": ("mobilenet.notebook.studies", "StudyFrames"),
     "Scenario": ("mobilenet.scenario", "Scenario"),
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),

@@ -68,6 +68,10 @@ CALLS: dict[str, list[str]] = {
     "schema": ["schema"],
     "study": ["study scenarios/study.yaml --dry-run", "study scenarios/study.yaml --workers 1"],
     "compare": [f"compare {OF_STUDY}"],
+    "capacity": [
+        f"capacity {SCENARIO} --vary wireless.loss --from 0 --to 0.1 --resolution 0.1 --require broadcasts<=1000"
+        " --set duration_s=2 --workers 1"
+    ],
     "robust": ["robust scenarios/study.yaml --radios capture --workers 1"],
     "reproduce": ["reproduce bundling --processes 8 --workers 1"],
     "inspect-tracks": [f"inspect-tracks {TRACKS} --stations {SITES} --scenario own.yaml"],

@@ -35,9 +35,10 @@ LIKE_DISK = {(DELAY, TCP): 0.5, (DELAY, PAPER): 1.05, (FRAMES, PAPER): 1.05, (AI
 LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> metric, baseline -> the largest ratio
     **dict.fromkeys(("disk", "capture", "log_distance"), LIKE_DISK),
     "shadowing": {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.0, (AIRTIME, PAPER): 1.05},
-    "fading": {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.5},
+    **{radio: {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.5} for radio in ("fading", "walls")},
 }
 ALONE_UNDER_FADING = 2.2
+ALONE_ON = {"elsewhere": "disk", "town": "walls"}  # the radio of studies that have only their own
 
 
 class Scene(NamedTuple):
@@ -55,14 +56,16 @@ class Scene(NamedTuple):
 
 def scenes(out: Path) -> Iterator[Scene]:
     hosts = out.name.rpartition("_")[2]
-    for radio in RADIOS:
-        if not (out / radio / "tables" / "runs.parquet").exists():
+    studies = {radio: out / radio for radio in RADIOS} if not (out / "tables").is_dir() else {ALONE_ON[hosts]: out}
+    for radio, study in studies.items():
+        if not (study / "tables" / "runs.parquet").exists():
             continue
-        names = LevelNames(Study.load(out / radio / "study.yaml").factors)
-        tables = {name: pd.read_parquet(out / radio / "tables" / f"{name}.parquet") for name in ("runs", "summary")}
+        names = LevelNames(Study.load(study / "study.yaml").factors)
+        tables = {name: pd.read_parquet(study / "tables" / f"{name}.parquet") for name in ("runs", "summary")}
         columns = list(tables["runs"].columns)
         others = columns[2 : columns.index("configuration")]
-        for levels, rows in tables["runs"].groupby(others, sort=False):
+        grouped = tables["runs"].groupby(others, sort=False) if others else [((), tables["runs"])]
+        for levels, rows in grouped:
             where = ", ".join(names.in_words(name, level) for name, level in zip(others, levels, strict=True))
             runs = {
                 names.name("variant", level): of.sort_values("replication")
@@ -118,7 +121,7 @@ def limits_of(radio: str, variant: str) -> dict[tuple[str, str], float]:
     limits = dict(LIMITS[radio])
     if variant != ALONE:
         limits.pop((AIRTIME, PAPER), None)
-    elif radio == "fading":
+    elif radio in ("fading", "walls"):
         limits[DELAY, TCP] = ALONE_UNDER_FADING
     return limits
 
@@ -134,8 +137,9 @@ def ratio(scene: Scene, variant: str, baseline: str, metric: str) -> tuple[str, 
 
 
 def print_handoffs(out: Path) -> None:
-    handoffs = pd.read_parquet(out / "disk" / "tables" / "handoffs.parquet")
-    names = LevelNames(Study.load(out / "disk" / "study.yaml").factors)
+    study = out / "disk" if (out / "disk").is_dir() else out
+    handoffs = pd.read_parquet(study / "tables" / "handoffs.parquet")
+    names = LevelNames(Study.load(study / "study.yaml").factors)
     print("| variant | handoffs | mean interruption, s | 95th percentile, s |\n|---|---|---|---|")
     for level, rows in handoffs.groupby("variant", sort=False):
         took = rows["interruption_s"].dropna()
@@ -203,8 +207,11 @@ def main(outs: list[Path]) -> int:
     print("\nhandoffs on the disk\n")
     for out in outs:
         print_handoffs(out)
-    draw(found)
-    print(f"\n{missed} limits missed; drawn: {PICTURE}")
+    drawn = ""
+    if {scene.radio for scene in found} >= DRAWN.keys():
+        draw(found)
+        drawn = f"; drawn: {PICTURE}"
+    print(f"\n{missed} limits missed{drawn}")
     return 0
 
 

@@ -80,7 +80,7 @@ class Group(TyperGroup):
         gc.set_threshold(*SELDOM)
         try:
             if not _has_memory():  # before any command imports numpy
-                least = f"{LEAST_BYTES // 1_000_000} MB more are needed; see ulimit -v"
+                least = f"at least {LEAST_BYTES // 1_000_000} MB more memory is needed; see ulimit -v"
                 fail(f"{NO_MEMORY} ({least})", Exit.UNFINISHED)
             code = super().main(*args, **(extra | {"standalone_mode": False}))
         except typer.Exit as ended:
@@ -236,7 +236,7 @@ def _internal(error: Exception) -> NoReturn:
     what = " ".join(str(error).split())[:200]
     fail(
         f"internal error: {type(error).__name__}: {what}; please report it with the command line, the scenario and the "
-        f"output of the same command under MOBILENET_DEBUG=1 (mobilenet {__version__})",
+        f"output of the same command with MOBILENET_DEBUG=1 (mobilenet {__version__})",
         Exit.UNFINISHED,
     )
 

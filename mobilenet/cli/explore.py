@@ -153,7 +153,8 @@ def reference(
 ) -> None:
     """Print all keys and metrics.
 
-    For each key: type, unit, range, default and meaning. The Markdown tables also contain the sources.
+    The command prints the type, unit, range, default and meaning of each key. The Markdown tables also contain
+    the sources.
     """
     with reporting():
         from mobilenet.cli.key_reference import listing, reference

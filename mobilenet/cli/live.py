@@ -55,7 +55,7 @@ def live(
         pace = _speed(speed)
         session = opened(scenario, None, as_options(overrides, seed), allow_code)
         if session.is_real_time and pace != 1:
-            fail(f"--speed {speed}: a run in real time has speed 1", Exit.BAD_INPUT)
+            fail(f"--speed {speed}: a run in real time always has speed 1", Exit.BAD_INPUT)
         require_room(session, out)
         desk = Desk(session, allow_code, out)
         desk.player.speed = pace
@@ -66,7 +66,7 @@ def live(
             fail(str(error), Exit.BAD_INPUT)
         desk.tell_all = server.tell_all
         say(f"{scenario} is live at\n{server.address}")
-        say("Open this URL in a browser on this machine. Press Ctrl-C to end the run")
+        say("Open this URL in a browser on this machine. Press Ctrl-C to end the run.")
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         _end_by_signals(desk.player.end)

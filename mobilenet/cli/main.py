@@ -24,8 +24,9 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
         "spacetime": "explore:spacetime", "why": "why:why",
     },
     "Compare": {
-        "study": "study:study", "compare": "study_results:compare", "robust": "robust:robust",
-        "sensitivity": "sensitivity:sensitivity", "reproduce": "study:reproduce", "diff": "explore:diff",
+        "study": "study:study", "compare": "study_results:compare", "capacity": "capacity:capacity",
+        "sensitivity": "sensitivity:sensitivity", "robust": "robust:robust", "reproduce": "study:reproduce",
+        "diff": "explore:diff",
     },
     "Find errors": {
         "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",
@@ -83,6 +84,7 @@ SIMULATING = (
     "live",
     "serve",
     "study",
+    "capacity",
     "robust",
     "sensitivity",
     "reproduce",

@@ -31,11 +31,11 @@ def replay(
         int, typer.Option("--life", min=1, metavar="N", help="Life of the node; a crash begins a new one.")
     ] = 1,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Only write the input to a file, for a debugger.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Only write the input to a file for debugging.")
     ] = None,
     within_s: Annotated[
         float | None,
-        typer.Option("--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default the run's."),
+        typer.Option("--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default as in RUN."),
     ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,

@@ -125,7 +125,7 @@ def _told(standing: Standing) -> str:
     said = f"{standing.done} done, {standing.failed} failed, {standing.left} left"
     if standing.most_left > standing.left:
         said = f"round {standing.round}: {said} (at most {standing.most_left})"
-    return said + (f"; least precise: {standing.imprecise}" if standing.imprecise else "")
+    return said + (f"; {standing.note}" if standing.note else "")
 
 
 @contextmanager

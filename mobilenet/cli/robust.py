@@ -49,7 +49,9 @@ def robust(
 
         if master is not None and workers is not None:
             fail(
-                "--workers sets the number of cores on this machine; with --master, the master decides", Exit.BAD_INPUT
+                "expected either --workers or --master, not both: --workers sets the number of cores on this machine;"
+                " with --master, the master decides",
+                Exit.BAD_INPUT,
             )
         chosen = None if radios is None else [name.strip() for name in radios.split(",") if name.strip()]
         plan = robustness.plan(study, chosen, obstacles, allow_code)

@@ -111,7 +111,7 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
     way = "wrote" if parting.said else "received"
     pair = [("nothing more" if text is None else spelled_out(cut(text, 300))) for text in (parting.once, parting.then)]
     fail(
-        f"{parting.node}: two runs differ in line {parting.number} of those that its program {way} in life"
+        f"{parting.node}: two runs differ in line {parting.number} of the lines that its program {way} in life"
         f" {parting.life}; the first run has {pair[0]}, the second {pair[1]}; expected a program whose output depends"
         " only on its input",
         Exit.BAD_INPUT,

@@ -127,7 +127,7 @@ def _summary(done: Any) -> str:
             else []
         ),
         *(
-            [f"hosts that were refused TCP connections: {', '.join(told['asked_for_tcp'])}"]
+            [f"hosts whose TCP connections were refused: {', '.join(told['asked_for_tcp'])}"]
             if told["asked_for_tcp"]
             else []
         ),

@@ -80,7 +80,8 @@ def study(
             return
         if master is not None and workers is not None:
             fail(
-                "--workers sets the number of cores on this machine; with --master, the master decides",
+                "expected either --workers or --master, not both: --workers sets the number of cores on this machine;"
+                " with --master, the master decides",
                 Exit.BAD_INPUT,
             )
         places.append(place)
@@ -139,14 +140,15 @@ def reproduce(
         bool,
         typer.Option(
             "--engineering",
-            help="Also run the experiments with the default values of all other scenarios; only for mobile.",
+            help="Also run the experiments with the default values that all other scenarios use; only for mobile.",
         ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Repeat the experiments of a paper.
 
-    The command prints each published value next to the value obtained here. If it was stopped, it resumes.
+    The command prints each published value next to the value obtained here. If the command was stopped, run it again
+    to resume.
     """
     with reporting(quiet):
         from mobilenet.viz.figures.mobile_paper import mobile_figures

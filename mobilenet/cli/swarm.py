@@ -79,7 +79,7 @@ def swarm(
     """Check many small random hostile scenarios.
 
     Mobile protocols run without a radio for even seeds and on the radio for odd seeds; with another MAC or radio
-    model, all of them run on the radio. Broadcasts over VCube are tested with processes that crash while sending,
+    model, all seeds run on the radio. Broadcasts over VCube are tested with processes that crash while sending,
     with false suspicions, and with links that reorder messages, as far as the protocol tolerates them. A plug-in
     runs on the same networks as built-in protocols of its kind.
     """

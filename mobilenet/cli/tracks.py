@@ -57,7 +57,7 @@ Coordinates = Annotated[
 ]
 At = Annotated[
     str | None,
-    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth, if the sites do not give it."),
+    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth, if the sites do not determine it."),
 ]
 Picture = Annotated[
     Path | None,
@@ -173,7 +173,7 @@ def _refuse_beside_a_scenario(**options: Any) -> None:
     for name, is_given in options.items():
         if is_given:
             fail(
-                f"--{name.replace('_', '-')} and --radio-of: the scenario already sets this; leave one of them out",
+                f"--{name.replace('_', '-')} and --radio-of: the scenario already sets this value; omit one option",
                 Exit.BAD_INPUT,
             )
 

@@ -40,17 +40,24 @@ Other = Annotated[
 Message = Annotated[
     str | None, typer.Option("--message", metavar="MESSAGE", help="Explain this message, such as h3:17.")
 ]
-At = Annotated[str | None, typer.Option("--at", metavar="NODE", help="Explain its delivery at this node, such as h12.")]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at", metavar="NODE", help="With --message: explain the delivery of that message at this node, such as h12."
+    ),
+]
 AllHandoffs = Annotated[
-    bool, typer.Option("--handoffs", help="Explain the interruptions by handoffs instead of the delays.")
+    bool, typer.Option("--handoffs", help="Explain the interruptions caused by handoffs instead of the delays.")
 ]
 OneHandoff = Annotated[
     str | None,
-    typer.Option("--handoff", metavar="HOST:SESSION", help="Explain the interruption by this handoff, such as h3:2."),
+    typer.Option(
+        "--handoff", metavar="HOST:SESSION", help="Explain the interruption caused by this handoff, such as h3:2."
+    ),
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="Also draw the parts: SVG, PNG or PDF."),
+    typer.Option("--out", "-o", metavar="FILE", help="Also draw the parts to this file (SVG, PNG or PDF)."),
 ]
 
 

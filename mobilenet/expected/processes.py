@@ -109,7 +109,7 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
     elif within is None:
         yield "the run may not come to rest (the detector may keep making mistakes, or the workload never ends)"
     elif within > duration:
-        yield f"the run may need {within:.4g} t.u. to come to rest, but duration is {duration:g} t.u."
+        yield f"the run may need {within:.4g} t.u. to come to rest, but the duration is {duration:g} t.u."
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
         yield (
             f"{scenario.crashes} processes crash, but deliveries are promised only for fewer than"

@@ -124,7 +124,7 @@ class Player:
     def set_speed(self, speed: float | Literal["max"]) -> None:
         """Set the clock: of a running run now, of a paused one when it goes on."""
         if self.session.is_real_time and speed != 1:
-            raise ScenarioError("speed: a run in real time has speed 1")
+            raise ScenarioError("speed: a run in real time always has speed 1")
         self.speed = speed
         self._from_here()
         self.changed()

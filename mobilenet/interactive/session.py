@@ -61,7 +61,7 @@ class LiveSession:
         """Stands at 0 s. `allow_code`: the code and the programs of the scenario may run; `name`: of what is kept."""
         if not isinstance(scenario, Scenario):
             raise ScenarioError(
-                "only runs of hosts and stations can be live; expected a scenario with `stations:` and `hosts:`"
+                "only runs with hosts and stations can be live; expected a scenario with `stations:` and `hosts:`"
             )
         self.is_real_time = isinstance(scenario.protocol, Datagrams)
         self.name = name

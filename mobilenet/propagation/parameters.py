@@ -36,19 +36,19 @@ class PathLossParameters(Parameters):
         default="log_distance",
         description="one exponent, three of them, Friis, or 3GPP's street canyon with and without line of sight",
     )
-    exponent: Exponent = Field(default=3.0, description="log_distance: 2 in free space")
+    exponent: Exponent = Field(default=3.0, description="log_distance: path-loss exponent, which is 2 in free space")
     exponents: tuple[Exponent, Exponent, Exponent] = Field(
         default=(1.9, 3.8, 3.8), description="three_slope: exponents beyond the first, the second and the third break"
     )
     breaks_m: tuple[Break, Break, Break] = Field(
-        default=(1.0, 200.0, 500.0), description="three_slope: distances at which the exponents begin"
+        default=(1.0, 200.0, 500.0), description="three_slope: distances from which the exponents apply"
     )
     reference_loss_db: float = Field(
         default=40.05, ge=0, le=200,
-        description="log_distance, three_slope: loss up to 1 m or up to the first break; in mode a 46.68 by default",
+        description="loss up to 1 m (log_distance) or up to the first break (three_slope); default in mode a: 46.68",
     )  # fmt: skip
     frequency_ghz: float = Field(
-        default=2.4, ge=0.1, le=100, description="free_space, umi: carrier frequency; in mode a 5.15 by default"
+        default=2.4, ge=0.1, le=100, description="free_space, umi: carrier frequency; default in mode a: 5.15"
     )
     station_height_m: float = Field(
         default=10.0, ge=1.5, le=100, description="umi: height of stations above the street"
@@ -95,8 +95,10 @@ class FadingParameters(Parameters):
     model: Literal["nakagami"] = Field(
         default="nakagami", description="distribution of fading; nakagami: the power is gamma distributed"
     )
-    m_near: float = Field(default=1.5, ge=0.5, le=100, description="Nakagami's m below near_m; 1: Rayleigh")
-    m_far: float = Field(default=0.75, ge=0.5, le=100, description="Nakagami's m from near_m on")
+    m_near: float = Field(
+        default=1.5, ge=0.5, le=100, description="Nakagami's m at distances below near_m; 1: Rayleigh"
+    )
+    m_far: float = Field(default=0.75, ge=0.5, le=100, description="Nakagami's m at distances of near_m and more")
     near_m: float = Field(default=80.0, ge=0, le=100_000, description="distance from which m_far applies")
 
 

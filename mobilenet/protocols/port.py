@@ -42,7 +42,7 @@ def timer_name(name: str) -> Callable[[Act], Act]:
 
 
 class MessageId(NamedTuple):
-    """The identifier of one application message, h12:0 in the record."""
+    """The identifier of one application message, such as h12:0 in the record."""
 
     host: Id  # The number of the host that broadcast it.
     seq: Number  # Its number among the messages of that host: 0, 1, 2, ...
@@ -59,11 +59,11 @@ class Message(Protocol):
 
     @property
     def payload_bytes(self) -> int:
-        """Return how many of `size_bytes` are application payload."""
+        """Return how many bytes of `size_bytes` are application payload."""
 
     def list_sizes(self) -> tuple[tuple[str, int], ...]:
-        """Return (name, length) of each list of variable length that the message carries. The lengths are sampled when
-        the message is sent, and have no other effect.
+        """Return the pair (name, length) for each list of variable length that the message carries. The lengths are
+        sampled when the message is sent, and have no other effect.
         """
 
 
@@ -168,30 +168,30 @@ class WiredPort(Protocol):
 
 
 class HostProtocol(Protocol):
-    """Calls that the network makes on a host. The object is discarded at a crash and built again at recovery, with the
-    same `stable`.
+    """Calls that the network makes on a host. The host object is discarded at a crash and built again at recovery, with
+    the same `stable`.
     """
 
-    BUFFERS: ClassVar[tuple[str, ...]]  # The names of its measured buffers, () for none.
+    BUFFERS: ClassVar[tuple[str, ...]]  # The names of the host's measured buffers; () for none.
 
     def buffer_sizes(self) -> tuple[int, ...]:
-        """Return how many messages each of BUFFERS holds. Called after every handler and timer. A run is at rest only
-        if all are 0.
+        """Return how many messages each buffer in BUFFERS holds. Called after every handler and timer. A run is at
+        rest only if all sizes are 0.
         """
 
     def join(self) -> None:
         """Become a member, now or later. Called once for each join in the scenario, as soon as the host is up and
-        `is_out()`, even if it is not in a cell.
+        `is_out()` returns True, even if it is not in a cell.
         """
 
     def leave(self) -> bool:
-        """Stop being a member. Called when the scenario makes the host leave, and again every 100 ms until `is_out()`.
-        Return False to refuse for now.
+        """Stop being a member. Called when the scenario makes the host leave, and again every 100 ms until `is_out()`
+        returns True. Return False to refuse for now.
         """
 
     def co_broadcast(self, body: Any) -> MessageId | None:
         """Broadcast a message of the application; `body` is its length in bytes. Return its id, or None to refuse
-        because the host is not a member. The message may be delivered here within the call.
+        because the host is not a member. The host may deliver the message within this call.
         """
 
     def on_cell(self, station: int | None) -> None:
@@ -204,8 +204,8 @@ class HostProtocol(Protocol):
         """Handle the return after a crash. Called after `__init__` and, if the host is in a cell, after `on_cell`."""
 
     def on_end(self) -> None:
-        """Handle the end of this life: the host has crashed or left the run permanently. Optional; useful for resources
-        outside the simulator.
+        """Handle the end of this life: the host has crashed or left the run permanently. Optional; useful for releasing
+        resources outside the simulator.
         """
 
     def settled(self) -> bool:
@@ -217,8 +217,8 @@ class HostProtocol(Protocol):
         """Return whether the host is not a member and has nothing left to send."""
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """Handle a radio frame from any station in range, broadcast or sent to this host. `sender` is the number of the
-        station (or of a host, if hosts of the protocol broadcast frames).
+        """Handle a radio frame that a station in range has broadcast or has sent to this host. `sender` is the number
+        of the station (or of a host, if hosts of the protocol broadcast frames).
         """
 
     def on_sent(self, message: Any) -> None:
@@ -233,17 +233,17 @@ class HostProtocol(Protocol):
 class StationProtocol(Protocol):
     """Calls that the network makes on a station. A station never crashes."""
 
-    BUFFERS: ClassVar[tuple[str, ...]]  # The names of its measured buffers, () for none.
+    BUFFERS: ClassVar[tuple[str, ...]]  # The names of the station's measured buffers; () for none.
 
     def buffer_sizes(self) -> tuple[int, ...]:
-        """Return how many messages each of BUFFERS holds, as for hosts."""
+        """Return how many messages each buffer in BUFFERS holds, as for hosts."""
 
     def settled(self) -> bool:
         """Return False while the station is waiting for an answer, and otherwise True."""
 
     def serves(self, host: int) -> bool:
-        """Return whether this station knows this member of its cell and has sent it all earlier messages that the
-        member was entitled to. Called only at the end of a run, to find out whether the run is at rest.
+        """Return whether this station knows this member of its cell and has sent it all messages that the
+        member was entitled to until now. Called only at the end of a run, to find out whether the run is at rest.
         """
 
     def on_associated(self, host: int) -> None:
@@ -252,13 +252,13 @@ class StationProtocol(Protocol):
         """
 
     def on_disassociated(self, host: int) -> None:
-        """Handle the end of an association: from now on this host is in another cell, in none, or has left the run
+        """Handle the end of an association: this host is now in another cell or in none, or has left the run
         permanently. Called before the other station's `on_associated`. A crash does not end an association, since a
         station does not notice the crash. Optional.
         """
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """Handle a radio frame from a host, broadcast or sent to this station."""
+        """Handle a radio frame that a host has broadcast or has sent to this station."""
 
     def on_wired(self, source: int, message: Any) -> None:
         """Handle a message from the station `source`."""
@@ -275,13 +275,13 @@ class Channel(Protocol):
 
     @property
     def peer(self) -> int:
-        """Return the number of the node at the other end: a station if this node is a host, a host if it is a
+        """Return the number of the node at the other end: a station if this node is a host, a host if this node is a
         station, and a neighbour on a wire.
         """
 
     @property
     def backlog(self) -> int:
-        """Return how many of the messages sent here the other end has not acknowledged yet."""
+        """Return the number of messages sent from this end that the other end has not acknowledged yet."""
 
     @property
     def incoming(self) -> int:
@@ -289,7 +289,9 @@ class Channel(Protocol):
 
     @property
     def taken(self) -> int:
-        """Return how many of the messages sent here the other end has acknowledged; they are always the first ones."""
+        """Return the number of messages sent from this end that the other end has acknowledged; they are always the
+        first ones.
+        """
 
     def say(self, message: Any) -> None:
         """Send a message after all earlier ones. Allowed from the creation of the channel, even before it is open,
@@ -323,7 +325,7 @@ class ChannelClient(Protocol):
 
 
 class Channels(Protocol):
-    """All channels of a node over one network. No message is delivered, at any node, before the call returns."""
+    """All channels of a node over one network. During a call, no message is delivered at any node."""
 
     def listen(self, client: ChannelClient) -> None:
         """Set the object that receives the upcalls from now on."""
@@ -364,6 +366,6 @@ class ChannelHostPort(HostPort, Protocol):
 
 
 class ChannelStationPort(StationPort, Protocol):
-    """The port of a station for a protocol that uses connections; its wired port is a WiredChannels."""
+    """The port of a station for a protocol that uses connections; the station's wired port is a WiredChannels."""
 
     channels: Channels  # The channels to hosts, over the radio.

@@ -70,7 +70,7 @@ class Expressions:
         except _TooLong:
             raise ProgramError(
                 f"h{host}: searching its line {_in_words(line)} for protocol.lines.{key} takes longer than"
-                f" {LONGEST_SEARCH_S:g} s; expected an expression without repetitions of repetitions, such as (a+)+"
+                f" {LONGEST_SEARCH_S:g} s; expected an expression without nested repetitions such as (a+)+"
             ) from None
 
     def _sender(self, host: int, text: bytes | None, line: bytes, log: Path | None) -> int:

@@ -51,12 +51,12 @@ class Lines(Parameters):
     broadcast: Annotated[str, _expression("number")] = Field(
         default=r"broadcast (?P<number>[0-9]+)",
         max_length=LONGEST_PATTERN,
-        description="a line that reports a broadcast; number: the number that the program gives to the message",
+        description="expression for a line that reports a broadcast; number: what the program calls the message",
     )
     deliver: Annotated[str, _expression("sender", "number")] = Field(
         default=r"deliver (?P<sender>[0-9]+) (?P<number>[0-9]+)",
         max_length=LONGEST_PATTERN,
-        description="a line that reports a delivery; sender: the number of the host that broadcast it",
+        description="expression for a line that reports a delivery; sender: the host that broadcast the message",
     )
     first_number: int = Field(
         default=0,
@@ -78,10 +78,11 @@ class Datagrams(Parameters):
     network: str = Field(
         default="127.77.0.0/16",
         json_schema_extra={"pattern": NETWORK},
-        description="127.1.0.0/16 to 127.254.0.0/16; here, host A reaches host B at A.B, and A's own address is A.A",
+        description="127.1.0.0/16 to 127.254.0.0/16; host A reaches host B at address A.B, and A's own address is A.A",
     )
     flat: bool = Field(
-        default=False, description="all hosts reach host B at B.B in network; programs must send from their own address"
+        default=False,
+        description="all hosts reach host B at the same address, B.B; programs must send from their own address",
     )
     port: int = Field(
         default=7000, ge=1024, le=65_535, description="port to which programs send, the same for all addresses"
@@ -105,7 +106,8 @@ class Datagrams(Parameters):
         default=None, description="property that the verifier checks; null: none, and only datagrams have metrics"
     )
     delivers_to_all: bool | None = Field(
-        default=None, description="whether every member must receive every message; null: true if causal"
+        default=None,
+        description="whether every member must receive every message; null: true only if `promises` is causal",
     )
 
     @model_validator(mode="after")
@@ -122,13 +124,13 @@ class Datagrams(Parameters):
                         f"command: {place} is not a known placeholder; expected one of {', '.join(PLACES)}"
                     )
         if self.own_port is None and any("{hosts_file}" in word for word in self.command or ()):
-            raise ValueError("own_port: missing; {hosts_file} names the port where each program listens")
+            raise ValueError("own_port: missing; {hosts_file} names the port on which each program listens")
         if self.promises is not None and self.lines is None:
-            raise ValueError("lines: missing; promises are judged from lines that programs write; expected lines: {}")
+            raise ValueError("lines: missing; promises are judged from lines that programs write; expected `lines: {}`")
         if self.promises is None and self.delivers_to_all is not None:
-            raise ValueError("delivers_to_all: has no effect without promises")
+            raise ValueError("delivers_to_all: has no effect without `promises`")
         if self.lines is None and self.logs is not None:
-            raise ValueError("logs: has no effect without lines")
+            raise ValueError("logs: has no effect without `lines`")
         if self.command is None and self.lines is not None and self.logs is None:
             raise ValueError("logs: missing; the standard output of programs that you start yourself is not available")
         if self.logs is not None and "{me}" not in self.logs:

@@ -59,7 +59,10 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         if one.at_s >= scenario.duration_s:
             yield f"{path}.at_s", f"got {one.at_s:g} s, expected less than duration_s ({scenario.duration_s:g} s)"
         if isinstance(one, Interval) and scenario.workload.interval_s is None:
-            yield f"{path}.do", f"arrivals are {scenario.workload.arrivals!r}, so they have no interval to change"
+            yield (
+                f"{path}.do",
+                f"arrivals are {scenario.workload.arrivals!r}, so broadcasts have no interval that could be changed",
+            )
         if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):
             yield f"{path}.do", "with datagrams, every host has its address from the beginning, so no host can be added"
         if one.do == "broadcast" and isinstance(scenario.protocol, Datagrams):

@@ -48,7 +48,10 @@ class RecordParameters(Parameters):
     programs: bool = Field(default=False, description="record one row for each line to or from programs")
     causes: bool = Field(default=False, description="record the causes of delays, for `mobilenet why`")
     positions_interval_s: float | None = Field(
-        default=1.0, ge=0.01, le=1e6, description="time between two recorded positions of a host; null: no positions"
+        default=1.0,
+        ge=0.01,
+        le=1e6,
+        description="time between consecutive recorded positions of a host; null: no positions",
     )
 
 
@@ -59,7 +62,7 @@ class LimitsParameters(Parameters):
         default=100_000_000,
         ge=1,
         le=10**15,
-        description="maximum number of events; a run with more is stopped, or refused if the estimate is higher",
+        description="maximum number of events; a run that exceeds it is stopped, or refused if the estimate exceeds it",
     )
 
 
@@ -75,14 +78,14 @@ class MobileKeys(ScenarioFile):
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="seed of all random numbers in a run")
     duration_s: float = Field(gt=0, le=1e6, description="time during which hosts walk and broadcast")
     warmup_s: float = Field(
-        default=0.0, ge=0, description="the initial part that metrics leave out; less than duration_s"
+        default=0.0, ge=0, description="the initial time that metrics leave out; less than duration_s"
     )
     drain_s: float = Field(
         default=60.0, ge=0, le=1e6, description="maximum time after duration_s for messages to arrive"
     )
     origin: Origin | None = Field(
         default=None,
-        description="position of (0, 0) on Earth; null: the centre of sites or tracks in degrees, otherwise none",
+        description="position of (0, 0) on Earth; null: centre of the sites or tracks if these use degrees, else none",
     )
     stations: StationsParameters
     wireless: WirelessParameters = Field(default=WirelessParameters(), description="radio of all hosts and stations")
@@ -90,7 +93,7 @@ class MobileKeys(ScenarioFile):
     faults: FaultsParameters | None = Field(default=None, description="hosts that crash, and when; null: none")
     churn: ChurnParameters | None = Field(
         default=None,
-        description="times at which hosts join and leave; null: always members, or for as long as their tracks last",
+        description="times at which hosts join and leave; null: hosts are always members, or while their tracks last",
     )
     protocol: Protocol = Field(description="broadcast protocol of hosts and stations")
     workload: WorkloadParameters

@@ -40,7 +40,7 @@ class Partition(Parameters):
     """Some processes and all others receive nothing from each other for a while."""
 
     since: Tu = Field(description="start of the partition; messages sent earlier still arrive")
-    until: Tu = Field(description="end of the partition; later than since")
+    until: Tu = Field(description="end of the partition; later than `since`")
     apart: tuple[ProcessName, ...] = Field(
         min_length=1, max_length=100_000, description="the processes on one side; all others are on the other side"
     )
@@ -53,14 +53,14 @@ class Partition(Parameters):
 
 
 class AbstractNetwork(Parameters):
-    """The network of the papers: sending takes time, links and receivers never get busy."""
+    """The network of the papers: sending takes time, but links and receivers are never busy."""
 
     kind: Literal["abstract"] = "abstract"
-    send: Tu = Field(default=0.1, description="time to send one message; a process sends messages one after the other")
+    send: Tu = Field(default=0.1, description="time to send one message; a process sends messages one at a time")
     link: Tu = Field(default=0.8, description="travel time of a message")
     jitter: Tu = Field(
         default=0.0,
-        description="maximum additional delay of a message, drawn uniformly; links may then reorder messages",
+        description="maximum additional delay; each message gets a uniformly random one, so links may reorder messages",
     )
     reception: Tu = Field(default=0.1, description="time to receive one message; included in the latency")
     hand_over: Tu = Field(
@@ -83,20 +83,22 @@ class AbstractNetwork(Parameters):
 
 
 class PacketNetwork(Parameters):
-    """The network of the causal paper: a queue for each process, links with random delays."""
+    """The network of the paper on causal broadcast: a queue for each process, random link delays."""
 
     kind: Literal["packet"] = "packet"
     processing: Tu = Field(default=1.0, description="t_pc: processing time, added to the delay of each packet")
     queue: Tu = Field(default=1.0, description="t_t: time that a packet spends at the head of its sender's queue")
     delay_mean: Tu = Field(
-        default=100.0, description="mean of t_pp, the delay of a link; normally distributed, but never below 0"
+        default=100.0, description="mean of t_pp, the delay of a link, which is normally distributed but never below 0"
     )
     delay_sd: Tu = Field(default=25.0, description="standard deviation of t_pp")
-    fixed_delays: bool = Field(default=False, description="draw t_pp once for each link instead of for each packet")
+    fixed_delays: bool = Field(
+        default=False, description="whether t_pp is drawn once for each link instead of once for each packet"
+    )
 
 
 class WiredNetwork(LinkParameters):
-    """The links that stations have: a full mesh, or over given edges hop by hop; for all protocols."""
+    """The links used between stations, as a full mesh or hop by hop over given edges; all protocols."""
 
     kind: Literal["wired"] = "wired"
 
@@ -109,7 +111,7 @@ class Mistake(Parameters):
 
     at: Tu = Field(description="time of the event")
     by: ProcessName = Field(description="the process that suspects")
-    about: ProcessName = Field(description="the suspected process; must differ from by")
+    about: ProcessName = Field(description="the suspected process; must not be the one that suspects")
 
 
 class DetectorParameters(Parameters):
@@ -132,7 +134,9 @@ class DetectorParameters(Parameters):
         if self.mistakes and self.mode == "perfect":
             raise ValueError("mistakes: a perfect detector makes no mistakes; expected mode: unreliable")
         if any(mistake.by == mistake.about for mistake in self.mistakes):
-            raise ValueError("mistakes: a process cannot suspect itself; expected different processes in by and about")
+            raise ValueError(
+                "mistakes: a process cannot suspect itself; expected different processes in `by` and `about`"
+            )
         return self
 
 
@@ -149,7 +153,7 @@ class RandomCrashes(Parameters):
     count: int = Field(ge=1, le=100_000, description="number of processes that crash")
     earliest: Tu = Field(default=0.0, description="earliest time of a crash")
     latest: Tu = Field(description="latest time of a crash; not before `earliest`")
-    whole_times: bool = Field(default=True, description="crash only at whole t.u., including earliest and latest")
+    whole_times: bool = Field(default=True, description="crash only at whole t.u., including `earliest` and `latest`")
     spared: tuple[ProcessName, ...] = Field(default=(), max_length=1000, description="processes that never crash")
 
     @model_validator(mode="after")
@@ -171,7 +175,7 @@ class RandomCrashes(Parameters):
 
 
 class At(Parameters):
-    """All at the same instant."""
+    """All sources broadcast at the same time."""
 
     kind: Literal["at"] = "at"
     time: Tu = Field(default=0.0, description="time at which all sources broadcast")
@@ -183,7 +187,7 @@ class At(Parameters):
 
 
 class Uniform(Parameters):
-    """Each at a time drawn uniformly."""
+    """Each source broadcasts at a uniformly drawn time."""
 
     kind: Literal["uniform"] = "uniform"
     earliest: Tu = Field(default=0.0, description="earliest time of a broadcast")
@@ -202,10 +206,10 @@ class Uniform(Parameters):
 
 
 class Exponential(Parameters):
-    """Exponential intervals, so a process broadcasts in a Poisson stream."""
+    """Exponential intervals: the broadcasts of each process form a Poisson process."""
 
     kind: Literal["exponential"] = "exponential"
-    mean: Tu = Field(default=1000.0, description="mean time between two broadcasts of a process")
+    mean: Tu = Field(default=1000.0, description="mean time between consecutive broadcasts of a process")
 
     @property
     def typical(self) -> float:
@@ -214,7 +218,7 @@ class Exponential(Parameters):
 
 
 class Poisson(Parameters):
-    """A Poisson-distributed number of t.u. after 0."""
+    """Each source broadcasts a Poisson-distributed number of t.u. after 0."""
 
     kind: Literal["poisson"] = "poisson"
     mean: Tu = Field(default=1000.0, description="mean time at which a source broadcasts")

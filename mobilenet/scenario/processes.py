@@ -57,14 +57,14 @@ class BestEffort(BestEffortParameters):
 
 
 class Reliable(ReliableParameters):
-    """VCube-RB: over the trees of VCube, all or none, also with a detector that is wrong."""
+    """VCube-RB: reliable broadcast over the trees of VCube, even if the detector makes mistakes."""
 
     meanings: ClassVar[dict[str, str]] = {"tree_bytes": TREE, "ack_bytes": ACK}
     name: Literal["reliable"] = "reliable"
 
 
 class AllToAll(AllToAllParameters):
-    """All-RB: without trees, the source sends to all."""
+    """All-RB: without trees; the source sends each message to all processes."""
 
     meanings: ClassVar[dict[str, str]] = {"tree_bytes": "size of a message to one process", "ack_bytes": ACK}
     name: Literal["all_to_all"] = "all_to_all"
@@ -84,20 +84,20 @@ class Causal(CausalParameters):
         "aggregate": "forward messages together once their causal past has been received; false: immediately",
         "trees": "each source broadcasts over its own tree, or all sources over the tree of p0",
         "mtu_bytes": "maximum size of a multi-message packet (> header_bytes); a larger message is sent by itself",
-        "header_bytes": "header of each packet",
+        "header_bytes": "size of the header of each packet",
     }
     name: Literal["causal"] = "causal"
 
 
 class CausalReliable(CausalReliableParameters):
-    """Causal order above VCube-RB, also where processes crash."""
+    """Causal order on top of VCube-RB, even if processes crash."""
 
     meanings: ClassVar[dict[str, str]] = {"ack_bytes": ACK}
     name: Literal["causal_reliable"] = "causal_reliable"
 
 
 class OwnBroadcast(ClassInFile):
-    """A custom broadcast, in a file next to the scenario; name is not needed where class is given."""
+    """A custom broadcast, in a file next to the scenario; `name` is not needed if `class` is given."""
 
     name: Literal["own"] = "own"
     order: Literal["none", "fifo", "causal"] | None = Field(
@@ -123,7 +123,7 @@ class OwnBroadcast(ClassInFile):
 
 
 class ProcessProgram(Program):
-    """Custom programs, in any language; the name is not needed where command is given."""
+    """Custom programs, in any language; `name` is not needed if `command` is given."""
 
     command: CommandLine = Field(description="command that each process runs, as a list of words")
     order: Literal["none", "fifo", "causal"] = Field(
@@ -184,7 +184,7 @@ class ProcessScenario(ScenarioFile):
     )
     network: Network = Field(
         default=AbstractNetwork(),
-        description="network model; packet for causal, abstract for the others, wired for all",
+        description="network model; packet: for causal; abstract: for the other protocols; wired: for all protocols",
     )
     detector: DetectorParameters | None = Field(
         default=DetectorParameters(), description="failure detector of each process; null: no process learns of crashes"
@@ -192,7 +192,7 @@ class ProcessScenario(ScenarioFile):
     faults: tuple[Crash, ...] = Field(
         default=(),
         max_length=100_000,
-        description="processes that crash, with their times; a process crashes at most once, permanently",
+        description="processes that crash, with their times; a process crashes at most once and stays down",
     )
     random_faults: RandomCrashes | None = Field(
         default=None, description="further processes that crash, drawn at random; null: none"
@@ -288,7 +288,7 @@ class ProcessScenario(ScenarioFile):
         elif self.crashes and self.detector is None and not isinstance(protocol, DisjointPaths):
             yield "detector", f"{protocol.name} needs one to survive crashes"
         if isinstance(protocol, BestEffort) and self.detector is not None and self.detector.mode != "perfect":
-            yield "detector.mode", "best_effort loses messages after a false suspicion; expected perfect"
+            yield "detector.mode", "best_effort loses messages after a false suspicion; expected mode: perfect"
         if isinstance(self.network, WiredNetwork) and self.network.edges is not None:
             try:
                 adjacency(self.network.edges, n)

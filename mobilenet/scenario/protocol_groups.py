@@ -55,7 +55,7 @@ class OwnBuffers(Parameters):
 
 
 class OwnProtocol(Parameters):
-    """A custom protocol; the name is not needed where class is given."""
+    """A custom protocol; `name` is not needed if `class` is given."""
 
     model_config = ConfigDict(serialize_by_alias=True)
     name: Literal["own"] = "own"
@@ -72,7 +72,7 @@ class OwnProtocol(Parameters):
     )
     delivers_to_all: bool | None = Field(
         default=None,
-        description="whether every member must receive every message; null: as the class declares, or true if causal",
+        description="whether every member must receive every message; null: as in the class (default: true if causal)",
     )
     buffers: OwnBuffers | None = Field(
         default=None, description="names of the buffers of hosts and stations; null: as in BUFFERS of their classes"
@@ -98,14 +98,15 @@ class OwnProtocol(Parameters):
 
 
 class OwnProgram(Program):
-    """Custom programs, in any language; the name is not needed where command is given."""
+    """Custom programs, in any language; `name` is not needed if `command` is given."""
 
     command: CommandsOfHosts = Field(description="commands of hosts and stations, or one list of words for both")
     promises: Promise = Field(
         default="causal", description="property that the verifier checks (docs/verdicts-and-metrics.md)"
     )
     delivers_to_all: bool | None = Field(
-        default=None, description="whether every member must receive every message; null: true if causal"
+        default=None,
+        description="whether every member must receive every message; null: true only if `promises` is causal",
     )
     buffers: OwnBuffers | None = Field(
         default=None, description="names of the buffers; null: as in the answer to the first start"

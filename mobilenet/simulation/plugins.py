@@ -145,7 +145,8 @@ def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast, allow
     declared["buffers"] = found.BUFFERS
     if own.buffers not in (None, found.BUFFERS):
         raise ScenarioError(
-            f"protocol.buffers: {own.reference} has the buffers {inline(list(found.BUFFERS))}; expected them or null"
+            f"protocol.buffers: {own.reference} has the buffers {inline(list(found.BUFFERS))}; expected these buffers"
+            " or null"
         )
     values = {name: value if getattr(own, name) is None else getattr(own, name) for name, value in declared.items()}
     try:
@@ -174,7 +175,7 @@ def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenari
     if own.buffers not in (None, found):
         raise ScenarioError(
             f"protocol.buffers: the parties of {own.reference} have the buffers {inline(found.model_dump())};"
-            " expected them or null"
+            " expected these buffers or null"
         )
     said = {"promises": own.promises or declared.promises, "delivers_to_all": to_all, "tcp": tcp, "buffers": found}
     protocol = own.model_copy(update=said)
@@ -210,7 +211,7 @@ def _require_sense(protocol: OwnProtocol, found: type[Declaration]) -> None:
     if found.delivers_to_all not in (None, True, False):
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: delivers_to_all is {found.delivers_to_all!r}, expected True, False"
-            " or None (only if causal)"
+            " or None (None: True if promises is causal, otherwise False)"
         )
     if not isinstance(found.needs, tuple) or any(need != "connections" for need in found.needs):
         raise ScenarioError(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from mobilenet.studies.configurations import PlannedRun, planned
 from mobilenet.studies.parts import Part, fault, index
@@ -46,39 +46,84 @@ class Standing(NamedTuple):
     left: int  # of this round
     round: int
     most_left: int  # more than `left` where the stopping rule may ask for more
-    imprecise: str = ""  # for people: the configuration that is known least well
+    note: str = ""  # for people: why there is another round
     configurations: int = 1
 
 
 Progress = Callable[[Standing], None]
 
 
-def run_all(store: Store, spark: SparkSession, progress: Progress) -> list[int]:
-    """All rounds; of each configuration, the replications that it consists of now."""
-    study, rule = store.study, store.study.replications
-    targets = [rule.min] * len(store.configurations)
+class Rounds(Protocol):
+    """Which runs a study consists of, found out while they are made. Replications count from 1, so one target for each
+    configuration fixes its runs.
+    """
+
+    def first(self) -> list[int]:
+        """Return the targets of the first round."""
+
+    def most(self, there: set[str]) -> list[int]:
+        """Return the highest targets that may come up; `there`: the runs in the directory."""
+
+    def more(self, targets: list[int]) -> int:
+        """Return how many runs may still follow those of the targets."""
+
+    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
+        """Return the targets of the next round, and for people why; None: that is all. The runs of `targets` are done,
+        or have failed.
+        """
+
+
+class UntilPrecise:
+    """The rounds of a study with or without a stopping rule."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._rule = store, store.study.replications
+
+    def first(self) -> list[int]:
+        return [self._rule.min] * len(self._store.configurations)
+
+    def most(self, there: set[str]) -> list[int]:
+        return [self._rule.most] * len(self._store.configurations)
+
+    def more(self, targets: list[int]) -> int:
+        return sum(self._rule.most - target for target in targets) if self._rule.until else 0
+
+    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
+        undecided = still_open(self._store.measured, targets, self._rule, self._store.study.confidence)
+        if not undecided:
+            return None
+        wanted = list(targets)
+        for one in undecided:
+            wanted[one.configuration] = min(self._rule.most, wanted[one.configuration] + self._rule.step)
+        return wanted, _said(self._store, undecided[0])
+
+
+def run_all(store: Store, spark: SparkSession, progress: Progress, rounds: Rounds | None = None) -> list[int]:
+    """All rounds, by default those of the study; of each configuration, the replications that it consists of now."""
+    study, rounds = store.study, rounds if rounds is not None else UntilPrecise(store)
+    targets = rounds.first()
     store.clear_notes()
-    measured = _measured(store, spark)
-    number, imprecise = 1, ""
+    measured = _measured(store, spark, rounds)
+    number, note = 1, ""
     while True:
         runs = planned(study, targets)
         store.write_runs(runs, measured)
         missing = [run for run in runs if run.id not in measured]
-        more = sum(rule.most - target for target in targets) if rule.until else 0
 
-        wanted, before = {run.id for run in runs}, Standing(0, 0, 0, number, more, imprecise, len(targets))
+        wanted = {run.id for run in runs}
+        before = Standing(0, 0, 0, number, rounds.more(targets), note, len(targets))
         try:
             _run(store, missing, spark, partial(_tell, progress, store, wanted, before))
         finally:
             measured |= {run for part in _parts(store) for run in part.runs}
             store.write_runs(runs, measured)
-        undecided = still_open(store.measured, targets, rule, study.confidence)
-        if not undecided:
+        following = rounds.next(targets)
+        if following is None:
             return targets
-        write_tables(store, targets, spark)  # so that there is something to look at
-        for one in undecided:
-            targets[one.configuration] = min(rule.most, targets[one.configuration] + rule.step)
-        number, imprecise = number + 1, _said(store, undecided[0])
+        if isinstance(rounds, UntilPrecise):
+            write_tables(store, targets, spark)  # so that there is something to look at
+        targets, note = following
+        number += 1
 
 
 def _tell(progress: Progress, store: Store, wanted: set[str], before: Standing) -> None:
@@ -90,18 +135,18 @@ def _tell(progress: Progress, store: Store, wanted: set[str], before: Standing) 
 def _said(store: Store, least: Open) -> str:
     assert store.study.replications.until is not None
     until, label = store.study.replications.until, store.configurations[least.configuration].label
-    return f"{label}: {until.metric} ± {least.relative_half_width:.0%}, requested ± {until.relative_half_width:.0%}"
+    widths = f"± {least.relative_half_width:.0%}, requested ± {until.relative_half_width:.0%}"
+    return f"least precise: {label}: {until.metric} {widths}"
 
 
 def _parts(store: Store) -> list[Part]:
     return [part for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
 
 
-def _measured(store: Store, spark: SparkSession) -> set[str]:
+def _measured(store: Store, spark: SparkSession, rounds: Rounds) -> set[str]:
     """Which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
     there = {path.name for path in store.runs.iterdir() if path.is_dir() and not path.name.startswith(".")}
-    most = [store.study.replications.most] * len(store.configurations)
-    begun = [run for run in planned(store.study, most) if run.id in there] if there else []
+    begun = [run for run in planned(store.study, rounds.most(there)) if run.id in there] if there else []
     lefts = [Left(str(store.path.absolute()), run.id, run.configuration, run.seed) for run in begun]
     whole: dict[str, str] = {}
     for found in _spread(spark, _batches(lefts, spark), look):

@@ -89,7 +89,7 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
 def _kept(study: Study, allow_code: bool) -> list[Configuration]:
     """Return the configurations of a study's directory: complete scenarios next to their files, wherever it is."""
     if study.has_changed_factors():
-        what = "the study file in a study's directory repeats its configurations; factors and set cannot be changed"
+        what = "the study file in a study's directory repeats its configurations; `factors` and `set` cannot be changed"
         raise study.problem(("factors",), what)
     found = []
     for configuration in planned_configurations(study):
@@ -196,7 +196,7 @@ def _advice(study: Study, message: str) -> str:
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():
         return ""
-    return f"; the study has one: copy {quoted(own)} to {quoted(study.scenario_path.parent)}"
+    return f"; the folder of the study contains this file: copy {quoted(own)} to {quoted(study.scenario_path.parent)}"
 
 
 def seed_of(study: Study, replication: int) -> int:

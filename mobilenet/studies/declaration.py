@@ -35,9 +35,11 @@ class Span(Parameters):
     """Levels `from`, `from + step`, ... up to `to`, or `count` of them evenly."""
 
     first: float = Field(alias="from", description="first level, instead of a list of levels")
-    last: float = Field(alias="to", description="last level, if the steps reach it exactly; greater than from")
+    last: float = Field(
+        alias="to", description="last level, if the steps reach it exactly; must be greater than `from`"
+    )
     step: float | None = Field(
-        default=None, gt=0, description="difference between two levels; specify either step or count"
+        default=None, gt=0, description="difference between consecutive levels; specify either step or count"
     )
     count: int | None = Field(
         default=None, ge=2, le=MOST_LEVELS, description="number of evenly spaced levels; specify either step or count"
@@ -48,7 +50,7 @@ class Span(Parameters):
         if (self.step is None) == (self.count is None):
             raise ValueError("step: expected either step or count")
         if self.last <= self.first:
-            raise ValueError(f"to: should be more than from ({self.first:g}), got {self.last:g}")
+            raise ValueError(f"to: should be more than `from` ({self.first:g}), got {self.last:g}")
         if (
             self.step is not None
             and (self.last - self.first) / self.step > MOST_LEVELS
@@ -88,7 +90,7 @@ class Replications(Parameters):
         default=None,
         ge=2,
         le=100_000,
-        description="maximum number of replications of each configuration, at least min; only with until; null: min",
+        description="maximum number of replications per configuration, at least `min`; only with `until`; null: `min`",
     )
     step: int = Field(
         default=5,
@@ -96,16 +98,16 @@ class Replications(Parameters):
         le=100_000,
         description="number of replications added in a round if the stopping rule is not met",
     )
-    until: Until | None = Field(default=None, description="stopping rule; null: exactly min replications")
+    until: Until | None = Field(default=None, description="stopping rule; null: exactly `min` replications")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.max is not None and self.max < self.min:
-            raise ValueError(f"max: should be at least min ({self.min}), got {self.max}")
+            raise ValueError(f"max: should be at least `min` ({self.min}), got {self.max}")
         if self.until is not None and self.max is None:
-            raise ValueError("until: needs max, the maximum number of replications")
+            raise ValueError("until: needs `max`, the maximum number of replications")
         if self.until is None and self.max is not None and self.max != self.min:
-            raise ValueError("max: needs until, the rule for stopping earlier")
+            raise ValueError("max: needs `until`, the rule for stopping earlier")
         return self
 
     @property
@@ -116,7 +118,9 @@ class Replications(Parameters):
 class Compare(Parameters):
     """What is compared with what."""
 
-    factor: str = Field(min_length=1, description="factor whose levels are compared, one of factors")
+    factor: str = Field(
+        min_length=1, description="factor whose levels are compared; must be one of the study's factors"
+    )
     baseline: Any = Field(description="level with which the others are compared, or its label")
     metrics: tuple[str, ...] = Field(min_length=1, description="metrics that are compared")
     equivalence_margin: float | None = Field(
@@ -161,14 +165,16 @@ Levels = Annotated[
 class Study(Parameters):
     """A study: a scenario, its factors, and how often each configuration is run."""
 
-    name: str | None = Field(default=None, min_length=1, max_length=200, description="for readers")
-    description: str | None = Field(default=None, max_length=10_000, description="for readers")
+    name: str | None = Field(default=None, min_length=1, max_length=200, description="name of the study, for readers")
+    description: str | None = Field(
+        default=None, max_length=10_000, description="description of the study, for readers"
+    )
     scenario: str = Field(min_length=1, description="scenario file, relative to the folder of the study file")
     seed: int = Field(
         default=1,
         ge=0,
         le=2**63 - 1,
-        description="seed from which those of all runs are derived, unless first_seed is given",
+        description="seed from which the seeds of all runs are derived, unless first_seed is given",
     )
     first_seed: int | None = Field(
         default=None,
@@ -186,7 +192,7 @@ class Study(Parameters):
         default="terminating", description="steady_state: MSER-5 determines the warm-up of each run"
     )
     compare: Compare | None = Field(default=None, description="comparison of the levels of a factor; null: none")
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence of all intervals")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence level of all intervals")
 
     _folder: Path = PrivateAttr(default=Path("."))
     _given: str | None = PrivateAttr(default=None)  # the text of a scenario that no file holds
@@ -306,16 +312,16 @@ class Study(Parameters):
         return (None,) * len(levels.levels()) if isinstance(levels, Span) else tuple(unlabelled(v)[1] for v in levels)
 
     @classmethod
-    def of(cls, values: dict[str, Any], folder: Path) -> Self:
+    def of(cls, values: dict[str, Any], folder: Path, name: str = "study") -> Self:
         """One that no file holds; its scenario is a file in `folder`, or the keys of one, whose files are there.
-        Raises ScenarioError.
+        `name` is how messages call it. Raises ScenarioError.
         """
         scenario = values.get("scenario")
         given = to_yaml(scenario) if isinstance(scenario, dict) else None
         if given is not None:
             values = values | {"scenario": "scenario.yaml"}
         study = cls._checked(parse(to_yaml(values).encode(), "study").placed("study"))
-        study._folder, study._given = folder, given
+        study._folder, study._given, study._root = folder, given, Node({}, name)
         return study
 
     def problem(self, path: tuple[str, ...], what: str, place: int | None = None) -> ScenarioError:

@@ -122,7 +122,10 @@ def study(
     as for run.
     """
     if workers is not None and master is not None:
-        raise StudyError("workers sets the number of cores on this machine; with master, the master decides")
+        raise StudyError(
+            "expected either workers or master, not both: `workers` sets the number of cores on this machine; with"
+            " `master`, the master decides"
+        )
     declared = Study.of(plain_values(what, "study"), Path()) if isinstance(what, Mapping) else Path(what)
     place = None if out is None else Path(out)
     try:

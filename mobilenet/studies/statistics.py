@@ -6,7 +6,9 @@ Shapes    values: float64 (replications,); pairs: two of the same length, replic
 Units     those of the values; a log-ratio has none
 Errors    ValueError where there are fewer than two values
 Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy and statsmodels; MSER-5 of White, Cobb and
-          Spratt (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; ours: docs/guide/studies.md
+          Spratt (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; repeated intervals of
+          Jennison and Turnbull (1989), Hall, On the removal of skewness by transformation (1992), for the bounds that
+          hold at all looks: docs/guide/capacity.md; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -157,6 +159,62 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
             if np.isfinite(n) and np.size(n) == 1:
                 found.append(max(len(values) + 1, math.ceil(float(np.ravel(n)[0]))))
     return min(found) if found else None
+
+
+FIRST_LOOK, LOOK_GROWTH = 10, 1.4  # runs at the first look, and how much more at each further one
+EARLY_LOOKS = 8  # that get about the same share of the error; later ones get less and less
+
+
+class Bounds(NamedTuple):
+    """Both ends of an interval; each is exceeded with the error that was asked for."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def look(number: int) -> int:
+    """Return how many runs there are at look `number`, counted from 0: 10, 14, 20, 28, 40, 56, 79, ..."""
+    runs = FIRST_LOOK
+    for _ in range(number):
+        runs = math.ceil(runs * LOOK_GROWTH)
+    return runs
+
+
+def share_of_look(number: int) -> float:
+    """Return the share of the error that look `number` may spend; the shares of all looks, without end, add up to 1."""
+    return EARLY_LOOKS / ((number + EARLY_LOOKS) * (number + EARLY_LOOKS + 1))
+
+
+def skewed_bounds(values: Values, error: float) -> Bounds:
+    """Return bounds of the mean of independent values, each exceeded with a probability of `error`.
+
+    Student's t interval, moved by Hall's transformation, which removes the skewness of the t statistic. A bound moves
+    outwards by the skewness of the values, and inwards only by what exceeds two standard errors of it. If all values
+    are equal, so are the bounds. Raises ValueError for fewer than three values.
+    """
+    n = len(values)
+    if n < 3:
+        raise ValueError("the skewness needs three replications")
+    mean = float(np.mean(values))
+    centred = values - mean
+    variance = float(np.mean(centred**2))
+    if variance <= (1e-12 * max(abs(mean), 1e-300)) ** 2:  # rounding of equal values
+        return Bounds(mean, mean, mean)
+    quantile = _t_quantile(1 - error, n - 1)
+    skewness = float(np.mean(centred**3)) / variance**1.5 * math.sqrt(n * (n - 1)) / (n - 2)
+    error_of_mean = math.sqrt(variance / (n - 1))
+    surely = math.copysign(max(0.0, abs(skewness) - 2 * math.sqrt(6 / n)), skewness)  # normal values look skewed, too
+    below, above = (_hall(q, skewness if skewness * q < 0 else surely, n) for q in (quantile, -quantile))
+    return Bounds(mean, mean - below * error_of_mean, mean - above * error_of_mean)
+
+
+def _hall(y: float, skewness: float, n: int) -> float:
+    """The inverse of Hall's cubic transformation of the t statistic, which takes most of its skewness away."""
+    a = skewness / math.sqrt(n)
+    if abs(a) < 1e-9:
+        return y
+    return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
 
 
 def mser5(series: Values) -> int | None:

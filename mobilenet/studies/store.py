@@ -110,7 +110,7 @@ class Store:
             yield
         except BlockingIOError:
             raise StudyError(
-                f"{self.path}: another process is working on this study; wait for it to end or stop it"
+                f"{self.path}: another process is working on this study; wait until that process ends, or stop it"
             ) from None
         finally:
             os.close(descriptor)

@@ -36,7 +36,7 @@ OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # in which progra
 LATEST_S = 1e9
 FARTHEST_M = 1_000_000.0
 MOST_PLACES = 2**31 - 1
-ACROSS = "tracks on both sides of the 180° meridian are not supported"
+ACROSS = "tracks that extend across the 180° meridian are not supported"
 
 Ints = NDArray[np.int32]
 Check = tuple[Any, str, Callable[[int], str]]  # which rows are wrong, the name of the value, the message

@@ -24,7 +24,7 @@ from mobilenet.tracks.source import head, path_text, short
 from mobilenet.tracks.table import Table, table
 
 MOST_STATIONS = 10_000
-ACROSS_SITES = "sites on both sides of the 180° meridian are not supported"
+ACROSS_SITES = "sites that extend across the 180° meridian are not supported"
 OPENCELLID = (
     "radio",
     "mcc",

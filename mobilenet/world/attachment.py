@@ -23,19 +23,19 @@ DENSE = 64  # up to this number of stations all distances are computed; beyond, 
 
 
 class AttachmentParameters(Parameters):
-    """Which station a host talks to: the nearest, within range; with the radio model sinr the strongest."""
+    """Which station a host uses: the nearest one in range or, with the radio model sinr, the strongest."""
 
     hysteresis_m: float | None = Field(
         default=5.0,
         ge=0,
         le=3000,
-        description="unit_disk: a host changes to another station only if it is nearer by at least this distance",
+        description="unit_disk: another station must be nearer by at least this distance before a host changes to it",
     )
     hysteresis_db: float = Field(
         default=3.0,
         ge=0,
         le=100,
-        description="sinr: a host changes to another station only if it is stronger by at least this much",
+        description="sinr: another station's signal must be stronger by at least this much before a host changes to it",
     )
     error_m: float = Field(
         default=0.0,

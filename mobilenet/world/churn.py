@@ -51,13 +51,13 @@ class ChurnParameters(Parameters):
         default=0.0,
         ge=0,
         le=600,
-        description="mean number of departures per minute of membership; exponentially distributed",
+        description="mean number of departures per minute of membership; stays are exponentially distributed",
     )
     mean_away_s: float = Field(
         default=30.0,
         gt=0,
         le=1e6,
-        description="mean time until a host that has left joins again; exponentially distributed",
+        description="mean time until a host that has left joins again; absences are exponentially distributed",
     )
     initial_fraction: float = Field(
         default=1.0, ge=0, le=1, description="probability that a host is a member at the beginning"

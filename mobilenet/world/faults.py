@@ -30,7 +30,7 @@ class Outage(NamedTuple):
 
 
 class PaperFaults(Parameters):
-    """At regular moments one host of a station's cell, each time for longer."""
+    """At regular intervals, one host in the cell of a station crashes, each time for longer."""
 
     schedule: Literal["paper"] = "paper"
     station: StationName = Field(default="s3", description="station in whose cell a host crashes each time")
@@ -51,7 +51,7 @@ class Fault(Parameters):
 
 
 class ExplicitFaults(Parameters):
-    """As listed."""
+    """Hosts crash at the listed times."""
 
     schedule: Literal["explicit"] = "explicit"
     outages: tuple[Fault, ...] = Field(
@@ -70,11 +70,13 @@ class ExplicitFaults(Parameters):
 
 
 class RandomFaults(Parameters):
-    """Each host after an exponential time up, for an exponential time."""
+    """Each host crashes at random times; uptimes and outages are exponentially distributed."""
 
     schedule: Literal["random"] = "random"
     rate_per_host_per_min: float = Field(gt=0, le=600, description="mean number of crashes per minute of uptime")
-    mean_duration_s: float = Field(gt=0, le=1e6, description="mean duration of an outage; exponentially distributed")
+    mean_duration_s: float = Field(
+        gt=0, le=1e6, description="mean duration of an outage; durations are exponentially distributed"
+    )
 
 
 Faults = PaperFaults | ExplicitFaults | RandomFaults

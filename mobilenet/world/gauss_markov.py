@@ -33,7 +33,7 @@ MOST_REFLECTIONS = 20  # in one step; beyond, the host waits in its corner for t
 
 
 class GaussMarkov(Parameters):
-    """A velocity that remembers itself, reflected at the border."""
+    """Each velocity depends on the previous one; hosts are reflected at the border."""
 
     model: Literal["gauss_markov"] = "gauss_markov"
     speed_mps: float = Field(

@@ -34,7 +34,7 @@ class OfHost(_AtATime):
 
 
 class Drag(_AtATime):
-    """A host is somewhere else from now on, and walks on from there."""
+    """Move a host to another position, from which it walks on."""
 
     do: Literal["drag"] = Field(description="kind of intervention")
     host: HostName = Field(description="host that is moved")
@@ -49,7 +49,7 @@ class Loss(_AtATime):
 
 
 class Interval(_AtATime):
-    """Hosts broadcast more or less often from now on."""
+    """Change how often hosts broadcast from now on."""
 
     do: Literal["interval"] = Field(description="kind of intervention")
     interval_s: float = Field(ge=0.001, le=1e6, description="new value of workload.interval_s")
@@ -66,7 +66,7 @@ class _OfLink(_AtATime):
 
 
 class Cut(_OfLink):
-    """A wired link holds what is sent over it from now on."""
+    """Cut a wired link, which then holds all messages that are sent over it."""
 
     do: Literal["cut"] = Field(description="kind of intervention")
     loses: bool = Field(
@@ -76,7 +76,7 @@ class Cut(_OfLink):
 
 
 class Mend(_OfLink):
-    """A wired link carries messages again, first what it has held."""
+    """Restore a wired link, which first delivers the messages that it has held."""
 
     do: Literal["mend"] = Field(description="kind of intervention")
 
@@ -89,7 +89,7 @@ class OfStation(_AtATime):
 
 
 class Add(_AtATime):
-    """A further host, with the next free number, is there from now on, and joins."""
+    """Add a host, with the next free number, which then joins."""
 
     do: Literal["add"] = Field(description="kind of intervention")
     to_m: tuple[float, float] = Field(description="position at which the host appears, [x, y]")

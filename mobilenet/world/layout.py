@@ -24,7 +24,7 @@ from mobilenet.tracks.sites import MOST_STATIONS, read_sites
 
 
 class HexagonLayout(Parameters):
-    """Rings around a centre, on a triangular grid."""
+    """Rings around a central station, on a triangular grid."""
 
     shape: Literal["hexagon"] = "hexagon"
     rings: int = Field(
@@ -34,7 +34,7 @@ class HexagonLayout(Parameters):
 
 
 class GridLayout(Parameters):
-    """Rows of squares, numbered from the south-west, row by row."""
+    """A square grid, numbered row by row from the south-west."""
 
     shape: Literal["grid"] = "grid"
     columns: int = Field(ge=1, le=100, description="number of stations from west to east")
@@ -43,7 +43,7 @@ class GridLayout(Parameters):
 
 
 class PointsLayout(Parameters):
-    """A list of places."""
+    """A list of positions."""
 
     shape: Literal["points"] = "points"
     points_m: tuple[Point, ...] = Field(
@@ -52,7 +52,7 @@ class PointsLayout(Parameters):
 
 
 class FileLayout(Parameters):
-    """A table of places in a file."""
+    """A table of positions in a file."""
 
     shape: Literal["csv"] = "csv"
     file: str = Field(

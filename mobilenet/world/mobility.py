@@ -44,7 +44,7 @@ Walk = Callable[[Stream], Iterator[Leg]]
 
 
 class Static(Parameters):
-    """Uniform in the area, and there to stay."""
+    """Hosts are placed uniformly in the area and do not move."""
 
     model: Literal["static"] = "static"
     area: AreaParameters | None = Field(
@@ -60,7 +60,7 @@ class Static(Parameters):
 
 
 class OwnMobility(ClassInFile):
-    """A custom mobility model, in a file next to the scenario; not needed where class is given."""
+    """A custom mobility model, in a file next to the scenario; not needed if `class` is given."""
 
     model: Literal["own"] = "own"
     speed_limit_mps: float = Field(
@@ -79,7 +79,7 @@ Mobility = Annotated[
 
 
 class HostsParameters(Parameters):
-    """How many hosts there are, how they move, and which station they talk to."""
+    """How many hosts there are, how they move, and which stations they use."""
 
     count: int | None = Field(
         default=None, ge=0, le=MOST_HOSTS, description="number of hosts; required unless they come from a file"

@@ -29,15 +29,15 @@ from mobilenet.world.trajectory import Leg, between, standing
 
 
 class RandomWaypoint(Parameters):
-    """Straight to a random point that can be reached, a pause, and on to the next."""
+    """Hosts walk straight to a random point that they can reach, pause, and walk on to the next."""
 
     model: Literal["random_waypoint"] = "random_waypoint"
     speed_mps: Annotated[Range, Within(0.001, 1000, times=1000)] = Field(
-        description="range of speeds [lowest, highest], drawn uniformly for each leg; a single number: constant speed"
+        description="speed, drawn uniformly for each leg from the range [lowest, highest]; a single number: constant"
     )
     pause_s: Annotated[Range, Within(0, 1_000_000, ("shortest", "longest"))] = Field(
         default=(0.0, 0.0),
-        description="range of pauses [shortest, longest], drawn uniformly at each waypoint; one number: constant",
+        description="pause, drawn uniformly at each waypoint from the range [shortest, longest]; one number: constant",
     )
     area: AreaParameters | None = Field(
         default=None, description="area in which hosts move; null: the area that the stations cover"

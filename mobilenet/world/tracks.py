@@ -32,7 +32,7 @@ from mobilenet.world.trajectory import Leg, Trajectory, between, standing
 
 
 class Tracks(Parameters):
-    """As recorded, or computed by another program, in a file."""
+    """Hosts follow tracks from a file, which were recorded or computed by another program."""
 
     model: Literal["tracks"] = "tracks"
     file: str = Field(
@@ -57,19 +57,19 @@ class Tracks(Parameters):
         default=0.0,
         ge=0,
         le=1e9,
-        description="maximum random time added to start_s; drawn from the seed",
+        description="maximum random delay added to start_s; the seed determines the value",
     )
     random_hosts: int | None = Field(
         default=None,
         ge=1,
         le=100_000,
-        description="number of usable tracks to choose at random; drawn from the seed; null: all",
+        description="number of usable tracks to choose at random, depending on the seed; null: all",
     )
     random_share: float | None = Field(
         default=None,
         gt=0,
         lt=1,
-        description="probability that a usable track is used, drawn from the seed; null: use all",
+        description="probability that each usable track is used (the seed determines which ones are); null: use all",
     )
     leave_before_end_s: float = Field(
         default=5.0, gt=0, le=3600, description="time before the end of its track at which a host asks to leave"
@@ -78,7 +78,7 @@ class Tracks(Parameters):
         default=10.0,
         gt=0,
         le=1e6,
-        description="maximum gap between two samples of a track; a track with a longer gap is refused",
+        description="maximum gap between consecutive samples of a track; a track with a longer gap is refused",
     )
     max_speed_mps: float = Field(
         default=150.0, gt=0, le=1e6, description="maximum speed of a track; a faster track is refused"

@@ -36,7 +36,7 @@ class WorkloadParameters(Parameters):
         default=None,
         ge=0.001,
         le=1e6,
-        description="mean time between broadcasts of a host; required if exponential or periodic",
+        description="mean time between broadcasts of a host; required if arrivals are exponential or periodic",
     )
     payload_bytes: int = Field(
         default=100, ge=0, le=1400, description="payload of each message; it must fit into one frame"
@@ -53,7 +53,7 @@ class WorkloadParameters(Parameters):
             if self.interval_s is None:
                 raise ValueError("interval_s: missing, expected seconds between a host's broadcasts")
         elif self.interval_s is not None:
-            raise ValueError(f"interval_s: has no effect when arrivals are {self.arrivals!r}")
+            raise ValueError(f"interval_s: has no effect if arrivals are {self.arrivals!r}")
         if self.messages and self.arrivals != "explicit":
             raise ValueError("messages: allowed only with arrivals 'explicit'")
         return self

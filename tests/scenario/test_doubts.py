@@ -56,7 +56,7 @@ def test_broadcasts_of_hosts_that_are_no_members_are_not_expected(changes: dict[
 def test_hosts_that_cross_cells_faster_than_they_join_may_deliver_nothing() -> None:
     fast = {"count": 3, "mobility": {"model": "random_waypoint", "speed_mps": 20}}
     slow_wires = {"layout": {"shape": "points", "points_m": [[0, 0], [110, 0]]}, "backbone": {"delay_ms": 3000}}
-    assert any("s to join, and may cross half of a cell" in line for line in told(hosts=fast, stations=slow_wires))
+    assert any("s to join, but may cross half of a cell" in line for line in told(hosts=fast, stations=slow_wires))
     assert not any("may cross half of a cell" in line for line in told(hosts=fast))
 
 
@@ -94,7 +94,7 @@ def of_two_stations(backbone: dict[str, Any], **changes: Any) -> list[str]:
 )
 def test_where_hosts_cannot_join_before_the_end(backbone: dict[str, Any], interventions: list[Any]) -> None:
     doubts_told = of_two_stations(backbone, interventions=interventions)
-    assert any("s to join, and the active part ends after 60 s" in line for line in doubts_told)
+    assert any("s to join, but the active part ends after 60 s" in line for line in doubts_told)
 
 
 @pytest.mark.parametrize(

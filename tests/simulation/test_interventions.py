@@ -282,5 +282,7 @@ def test_what_is_over_cannot_be_put_in() -> None:
 
 
 def test_there_must_be_an_interval_to_change() -> None:
-    with pytest.raises(ScenarioError, match="arrivals are 'none', so they have no interval to change"):
+    with pytest.raises(
+        ScenarioError, match="arrivals are 'none', so broadcasts have no interval that could be changed"
+    ):
         scenario([{"at_s": 1, "do": "interval", "interval_s": 1}], "workload={arrivals: none}")

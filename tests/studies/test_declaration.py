@@ -81,7 +81,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         ("workload.interval_s: [", "workload.intervall_s: [", "compare"),
         ("to: 8, step: 2", "to: 8", "study.yaml:4: factors.hosts.count.step: expected either step or count"),
         ("from: 4", "form: 4", "study.yaml:4: factors.hosts.count.from: missing"),
-        ("to: 8", "to: 2", "factors.hosts.count.to: should be more than from (4), got 2"),
+        ("to: 8", "to: 2", "factors.hosts.count.to: should be more than `from` (4), got 2"),
         ("step: 2", "step: 0.5", "factors.hosts.count: level 4.5: hosts.count: expected a whole number, got 4.5"),
         (
             "load: [{duration_s: 20, drain_s: 30}, {duration_s: 25, drain_s: 40}]",
@@ -100,8 +100,8 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         ),
         ("wireless.loss: 0.1", "hosts.count: 7", "set: hosts.count is also a factor"),
         ("min: 3", "min: 1", "replications.min: should be at least 2, got 1"),
-        ("max: 9", "max: 2", "replications.max: should be at least min (3), got 2"),
-        ("min: 3, max: 9", "min: 3", "replications.until: needs max"),
+        ("max: 9", "max: 2", "replications.max: should be at least `min` (3), got 2"),
+        ("min: 3, max: 9", "min: 3", "replications.until: needs `max`"),
         ("baseline: 1", "baseline: 3", "study.yaml:8: compare: baseline 3 is not a level of workload.interval_s"),
         (
             "compare: {factor: workload.interval_s",
@@ -187,7 +187,9 @@ def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None
     with pytest.raises(ScenarioError, match=f"{expected}$"):
         configurations(study(tmp_path, text))
     (tmp_path / "own.py").write_text("")
-    with pytest.raises(ScenarioError, match=f"{expected}; the study has one: copy .*own.py to .*scenarios$"):
+    with pytest.raises(
+        ScenarioError, match=f"{expected}; the folder of the study contains this file: copy .*own.py to .*scenarios$"
+    ):
         configurations(study(tmp_path, text))
     with pytest.raises(ScenarioError, match=r"level mine: protocol.promise: unknown key, did you mean 'promises'\?"):
         configurations(study(tmp_path, text.replace("class:", "promise: fifo, class:")))

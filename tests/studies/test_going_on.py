@@ -181,8 +181,8 @@ def test_precise_configurations_do_not_pay_for_others(spark: SparkSession, tmp_p
     run_study(file, tmp_path / "out", local_master(2), nothing, session=spark)
     assert tables_of(tmp_path / "out") == whole
     later = [standing for standing in told if standing.round == n.max() // 3]
-    said = f"loss {[0, 0.3][n.idxmax()]:g}: delivery_delay_mean_s ± "
-    assert later and all(standing.imprecise.startswith(said) for standing in later)
+    said = f"least precise: loss {[0, 0.3][n.idxmax()]:g}: delivery_delay_mean_s ± "
+    assert later and all(standing.note.startswith(said) for standing in later)
     assert max(standing.done for standing in told) <= n.sum()
 
 

@@ -80,7 +80,7 @@ def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
     [
         (
             ("--stations", "sites.csv"),
-            "--stations and --radio-of: the scenario already sets this; leave one of them out",
+            "--stations and --radio-of: the scenario already sets this value; omit one option",
         ),
         (("--range-m", "50"), "--range-m and --radio-of: the scenario already sets this"),
         (("--scenario", "own.yaml"), "--scenario and --radio-of: the scenario already sets this"),

@@ -183,7 +183,7 @@ def test_what_is_said(text: str, expected: str, tmp_path: Path) -> None:
     assert refused(tmp_path / "f").startswith(expected)
 
 
-ACROSS = "on both sides of the 180° meridian are not supported"
+ACROSS = "that extend across the 180° meridian are not supported"
 
 
 def test_across_the_line_of_180_degrees(tmp_path: Path) -> None:

@@ -123,8 +123,8 @@ def test_figures_for_a_paper(run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "title"),
     [
-        ("own_protocol/ring", "Messages that wait for earlier ones"),
-        ("vcube/causal", "Messages that wait for their causal past"),
+        ("own_protocol/ring", "Messages waiting for earlier ones"),
+        ("vcube/causal", "Messages waiting for their causal past"),
     ],
 )
 def test_what_is_held_back_is_causal_where_the_order_is(

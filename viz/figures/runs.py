@@ -95,7 +95,7 @@ def _drawing(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, 
     """The figure with this name, its title and its note."""
     title, draw = next((title, draw) for figure, title, _, draw in FIGURES if figure == name)
     if name == "pending" and not _is_causal(record.manifest):
-        title = "Messages that wait for earlier ones"
+        title = "Messages waiting for earlier ones"
     with page(*look.size(*((8, 4.3) if look.captions else (6, 3.7)))) as (figure, axes):
         note = f"n = 1 run. {draw(axes, record)}"
         if look.titles:
@@ -361,5 +361,5 @@ FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record],
     ("fates", "Causes of lost frames", _has_outcomes, outcomes_of_frames),
     ("handoffs", "Duration of handoffs", _has("handoff_end"), handoffs),
     ("field", "Paths of hosts", lambda record: bool(record.positions.node.str.startswith("h").any()), field),
-    ("pending", "Messages that wait for their causal past", _samples("pending", "p"), pending),
+    ("pending", "Messages waiting for their causal past", _samples("pending", "p"), pending),
 )

@@ -87,7 +87,7 @@ class WirelessParameters(Parameters):
     unicast_rate_mbps: float | None = Field(
         default=None, gt=0, description="dcf: rate of unicast frames; null: 11 in mode b, else 24"
     )
-    eifs: bool = Field(default=True, description="dcf: wait longer after receiving a damaged frame")
+    eifs: bool = Field(default=True, description="dcf: whether a node waits longer after receiving a damaged frame")
     loss: float = Field(
         default=0.0, ge=0, le=1, description="share of receptions lost at random, in addition to collisions"
     )
@@ -95,7 +95,7 @@ class WirelessParameters(Parameters):
         default=None,
         ge=0,
         le=100,
-        description="capture threshold: a frame that is this much stronger survives a collision; null: none",
+        description="capture threshold: a frame that is stronger by this much survives a collision; null: no capture",
     )
     queue_frames: int = Field(
         default=100, ge=1, le=1_000_000, description="length of a node's queue; further frames are dropped"
@@ -106,7 +106,10 @@ class WirelessParameters(Parameters):
         description="dcf: whether stations repeat each broadcast frame that carries data (GCR of IEEE 802.11aa)",
     )
     group_retries: int = Field(
-        default=1, ge=1, le=15, description="unsolicited_retry: number of times that a station repeats such a frame"
+        default=1,
+        ge=1,
+        le=15,
+        description="unsolicited_retry: number of times that a station repeats a broadcast frame with data",
     )
     bitrate_mbps: float = Field(
         default=12.0, ge=0.01, le=10_000, description="acking: rate of all frames (inferred for the paper)"
@@ -117,15 +120,20 @@ class WirelessParameters(Parameters):
         le=100_000,
         description="acking: length of the preamble and header before each frame (INET: 96)",
     )
-    mac_header_bytes: int = Field(default=16, ge=0, le=1_000, description="acking: header of each frame (INET: 16)")
+    mac_header_bytes: int = Field(
+        default=16, ge=0, le=1_000, description="acking: size of the header of each frame (INET: 16)"
+    )
     link_ack_timeout_ms: float = Field(
         default=100.0, gt=0, le=60_000,
         description="acking: time after which a unicast frame without an acknowledgement is dropped",
     )  # fmt: skip
-    full_duplex: bool = Field(default=True, description="acking: a node can receive while it sends (INET: yes)")
+    full_duplex: bool = Field(default=True, description="acking: whether a node can receive while it sends (INET: yes)")
 
     tx_dbm: float = Field(
-        default=20.4, ge=-50, le=40, description="sinr: transmit power of hosts, including the gain of both antennas"
+        default=20.4,
+        ge=-50,
+        le=40,
+        description="sinr: transmit power of hosts, including the antenna gains of sender and receiver",
     )
     station_tx_dbm: float | None = Field(
         default=None, ge=-50, le=40, description="sinr: transmit power of stations; null: tx_dbm"

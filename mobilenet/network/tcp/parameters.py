@@ -43,15 +43,15 @@ class TcpParameters(Parameters):
     )
     aggregation: bool = Field(
         default=True,
-        description="several messages may share a segment (paper: yes)",
+        description="whether several messages may share a segment (paper: yes)",
     )
     nagle: bool = Field(
         default=True,
-        description="a partial segment waits until all earlier data is acknowledged (RFC 9293, 3.7.4; INET: on)",
+        description="whether partial segments wait until all earlier data is acknowledged (RFC 9293, 3.7.4; INET: on)",
     )
     initial_window_segments: int | None = Field(
         default=None, ge=1, le=100,
-        description="initial window; null: 2 to 4 by segment size (RFC 5681, 3.1; INET: 1)",
+        description="initial window; null: 2 to 4, depending on the segment size (RFC 5681, 3.1; INET: 1)",
     )
     recovery: Literal["newreno", "reno", "none"] = Field(
         default="newreno",
@@ -95,7 +95,7 @@ class TcpParameters(Parameters):
     )
     max_retransmissions: int = Field(
         default=12, ge=0, le=1000,
-        description="consecutive timeouts that a connection with a host survives; those on wires never end (INET: 12)",
+        description="consecutive timeouts that a host's connection survives; wired connections never end (INET: 12)",
     )
     connect_timeout_s: float = Field(
         default=75.0, gt=0, le=3600,

@@ -25,14 +25,17 @@ class LinkParameters(Parameters):
 
     edges: tuple[tuple[Station, Station], ...] | None = Field(
         default=None,
-        description="links as pairs of numbers, [[0, 1], ...]; null: given by shape, or for processes a full mesh",
+        description="links as pairs of numbers, [[0, 1], ...]; null: determined by shape; for processes, a full mesh",
     )
     bandwidth_mbps: float = Field(
         default=10.0, ge=0.001, le=1_000_000, description="bandwidth of each link in each direction"
     )
     delay_ms: float = Field(default=10.0, ge=0, le=60_000, description="delay of each link")
     header_bytes: int = Field(
-        default=40, ge=0, le=1000, description="header of each message on a link; 40 is 20 for TCP plus 20 for IP"
+        default=40,
+        ge=0,
+        le=1000,
+        description="size of the header of each message on a link; 40 is 20 for TCP plus 20 for IP",
     )
 
 
@@ -65,7 +68,7 @@ class BackboneParameters(LinkParameters):
         default=None,
         ge=1e-9,
         le=1e6,
-        description="vcube_reliable: pause between two rounds of the failure detector; null: 1",
+        description="vcube_reliable: pause between consecutive rounds of the failure detector; null: 1",
     )
     timeout_s: float | None = Field(
         default=None,

@@ -24,7 +24,7 @@ class MobileCausalParameters(BaseModel):
         default=150,
         ge=1,
         le=100_000,
-        description="window: messages resent per interval I(x), or kept ahead of the next expected one (paper: 150)",
+        description="number of messages resent per interval I(x), or kept beyond the next expected one (paper: 150)",
     )
     mac_backlog: int = Field(
         default=20,
@@ -66,7 +66,7 @@ class MobileCausalParameters(BaseModel):
         default=0.25,
         gt=0,
         le=60,
-        description="minimum delay of an acknowledgement; drawn uniformly each time (paper: 0.5 on average)",
+        description="minimum delay of an acknowledgement; each delay is drawn uniformly (paper: 0.5 on average)",
     )
     ack_max_s: float = Field(
         default=0.75,
@@ -78,9 +78,7 @@ class MobileCausalParameters(BaseModel):
         default=2.0,
         gt=0,
         le=600,
-        description=(
-            "maximum time between two acknowledgements of a connected host, times the jitter (not in the paper)"
-        ),
+        description=("maximum time between acknowledgements of a connected host, times the jitter (not in the paper)"),
     )
     silent_after_s: float = Field(
         default=5.0,
@@ -92,7 +90,7 @@ class MobileCausalParameters(BaseModel):
         default=0.25,
         gt=0,
         le=60,
-        description="interval at which join, init and leave are repeated, times the jitter (not in the paper)",
+        description="interval at which Join, Init and Leave are repeated, times the jitter (not in the paper)",
     )
     forwarding_jitter_s: float = Field(
         default=0.020,
@@ -124,13 +122,13 @@ class MobileCausalParameters(BaseModel):
         default=0.04,
         gt=0,
         le=10,
-        description="selective: maximum delay of the first report of a gap; then doubled each time (not in the paper)",
+        description="selective: maximum delay of a gap's first report; doubled for each later one (not in the paper)",
     )
     most_reports: int = Field(
         default=5,
         ge=1,
         le=100,
-        description="selective: maximum number of reports of a gap without progress (not in the paper)",
+        description="selective: maximum number of consecutive reports of a gap without progress (not in the paper)",
     )
     repair_rest_s: float = Field(
         default=0.02,
@@ -148,23 +146,23 @@ class MobileCausalParameters(BaseModel):
         default=4,
         ge=1,
         le=100,
-        description="selective: copies for the whole cell before a host that lacks one gets its own (not in the paper)",
+        description="selective: number of copies for the cell before a single host gets its own (not in the paper)",
     )
     uplink_s: float = Field(
         default=0.1,
         gt=0,
         le=60,
-        description="selective: time until a host resends its own message; doubled up to I(x) (not in the paper)",
+        description="selective: time until a host resends its own message; then doubled, up to I(x) (not in the paper)",
     )
     expiry_s: float | None = Field(
         default=None,
         gt=0,
-        description="T: silence after which a host no longer holds back messages; null: never (paper, IV.E)",
+        description="T: silence of a host after which a station gives up on it; null: never (paper, IV.E)",
     )
     stub_lifetime_s: float | None = Field(
         default=None,
         gt=0,
-        description="time for which a host's context is kept after its expiry; null: forever (not in the paper)",
+        description="time for which a station keeps the context of an expired host; null: forever (not in the paper)",
     )
 
     @model_validator(mode="after")

@@ -38,7 +38,7 @@ class BestEffortParameters(BroadcastParameters):
         default=1,
         ge=1,
         le=1_000_000,
-        description="maximum size of a bundle; the size of one message switches bundling off",
+        description="maximum size of a bundle; if it is the size of one message, bundling is switched off",
     )
     tree_bytes: int = Bytes
     ack_bytes: int = Bytes

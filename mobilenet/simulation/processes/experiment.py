@@ -191,7 +191,7 @@ class Experiment:
             at = f"at {self.kernel.now / SECOND:g}, p{by} suspects p{process}, which has not crashed"
             raise ScenarioError(
                 f"detector.timeout: {detector.timeout:g} is too short for a perfect detector: {at}; expected a longer"
-                " one, or mode: unreliable"
+                " timeout, or mode: unreliable"
             )
 
     @property

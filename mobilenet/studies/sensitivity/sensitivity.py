@@ -231,4 +231,4 @@ def _study(question: Question, more: Mapping[str, Any]) -> Study:
         if not equals or not key.strip():
             raise ScenarioError(f"{where}: expected key=value, such as wireless.range_m=100")
         fixed[key.strip()] = parse_value(value, where).plain() if value.strip() else None
-    return Study.of({"scenario": given, "seed": question.seed, "set": fixed, **more}, Path())
+    return Study.of({"scenario": given, "seed": question.seed, "set": fixed, **more}, Path(), question.name)

@@ -1,0 +1,162 @@
+"""Capacity: the largest or smallest value of a key at which requirements hold."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, ScenarioFile, Workers
+from mobilenet.cli.progress import runs_progress
+from mobilenet.cli.study import keeping_what_is_done
+from mobilenet.quoting import counted, quoted
+
+
+def capacity(
+    scenario: ScenarioFile,
+    vary: Annotated[str, typer.Option("--vary", metavar="KEY", help="Key with a number, such as workload.interval_s.")],
+    low: Annotated[float, typer.Option("--from", metavar="A", help="One end of the values to search.")],
+    high: Annotated[float, typer.Option("--to", metavar="B", help="The other end.")],
+    require: Annotated[
+        list[str],
+        typer.Option(
+            "--require",
+            metavar="TEXT",
+            help="Requirement on the mean of a metric, such as 'delivery_delay_p95_s <= 1.0'. May be repeated.",
+        ),
+    ],
+    tolerance: Annotated[
+        float,
+        typer.Option("--tolerance", metavar="SHARE", help="Share of a limit within which either decision is right."),
+    ] = 0.05,
+    resolution: Annotated[
+        float | None,
+        typer.Option(
+            "--resolution", metavar="R", help="Step of the key; by default a round number, for 32 to 64 steps."
+        ),
+    ] = None,
+    error: Annotated[
+        float, typer.Option("--error", metavar="P", help="Probability of a wrong answer, at most.")
+    ] = 0.05,
+    budget: Annotated[int, typer.Option("--budget", min=1, metavar="N", help="Number of runs, at most.")] = 2000,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Directory; by default studies/SCENARIO-capacity-KEY."),
+    ] = None,
+    overrides: Overrides = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the study.")] = 1,
+    master: Master = None,
+    workers: Workers = None,
+    allow_code: AllowCode = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find how far a key can go.
+
+    The command finds the largest or smallest value at which all requirements hold, with a stated probability of error.
+    If it was stopped, it resumes.
+    """
+    if master is not None and workers is not None:
+        fail("--workers sets the number of cores on this machine; with --master, the master decides", Exit.BAD_INPUT)
+    with reporting(quiet or as_json):
+        from mobilenet.studies.capacity.question import Question
+
+        question = Question(
+            scenario, vary, low, high, tuple(require), tolerance, resolution, error, budget, seed,
+            tuple(overrides or ()), is_command=True,
+        )  # fmt: skip
+        _search(question, out, (master, workers), allow_code, as_json, quiet)
+
+
+def _search(
+    question: Any,
+    out: Path | None,
+    where: tuple[str | None, int | None],  # master and workers
+    allow_code: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from mobilenet.studies.capacity import capacity as capacities
+    from mobilenet.studies.capacity.question import default_directory, plan
+    from mobilenet.studies.capacity.words import span
+    from mobilenet.studies.caveats import ADVICE, has_one_movement
+    from mobilenet.studies.spark import local_master
+
+    planned, place = plan(question, allow_code), out or default_directory(question)
+    if has_one_movement(planned.study.base()):
+        say(f"{question.name}: {ADVICE}")
+    say(
+        f"{span(planned.asked)} in {counted(planned.last, 'step')}, at most {counted(question.budget, 'run')};"
+        f" {quoted(place)}"
+    )
+    master = where[0] or local_master(where[1])
+    with keeping_what_is_done(), runs_progress(quiet) as update:
+        done = capacities.search(planned, place, master, update, say, allow_code)
+    _end(done, place, _command(question, out, allow_code), as_json)
+
+
+def _end(done: Any, place: Path, again: str, as_json: bool) -> None:
+    """Draw and print the answer; exit unless there is one, all runs were made, and none is violated."""
+    from mobilenet.studies.capacity.words import HEAD, answer, assurance, more_runs, point_rows, support
+    from mobilenet.viz.capacity import draw
+    from mobilenet.viz.files import together
+
+    found = done.found
+    for line in [f"failed: {line}" for line in done.failed[:10]] + [f"violated: {run}" for run in done.violated[:10]]:
+        say(line, always=not as_json)
+    if found.points:
+        with together(place) as fresh:
+            for suffix in ("svg", "png"):
+                draw(found, fresh / f"capacity.{suffix}")
+    if as_json:
+        say(json.dumps(found.json(), indent=1), always=True)
+    print_table((found.asked.key, *HEAD), point_rows(found))
+    for line in (answer(found), *support(found), assurance(found)):
+        say(line)
+    if done.failed:
+        fail(f"{counted(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
+    if done.violated:
+        say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
+        raise typer.Exit(Exit.VIOLATED)
+    if found.is_over_budget:
+        more = more_runs(found)
+        if more:
+            say(f"about {counted(more, 'more run')} would decide {_values(found)}; a larger --tolerance needs fewer")
+        say(f"Next: {again} --budget {_rounded(2 * found.asked.budget, found.runs + more)}")
+    else:
+        say(f"Next: mobilenet report {quoted(place)}")
+    if found.is_undecided:
+        raise typer.Exit(Exit.UNKNOWN)
+
+
+def _values(found: Any) -> str:
+    from mobilenet.studies.capacity.answer import shown_value
+
+    return f"{found.asked.key} {', '.join(map(shown_value, found.open_points))}"
+
+
+def _rounded(least: int, needed: int) -> int:
+    """Enough runs, in hundreds."""
+    return -(-max(least, needed * 3 // 2) // 100) * 100
+
+
+def _command(question: Any, out: Path | None, allow_code: bool) -> str:
+    """The same command without its budget; it resumes the search."""
+    words = ["mobilenet capacity", quoted(Path(question.scenario)), "--vary", shlex.quote(question.vary)]
+    words += ["--from", f"{question.low:.12g}", "--to", f"{question.high:.12g}"]
+    for text in question.require:
+        words += ["--require", shlex.quote(text)]
+    options = [
+        ("tolerance", question.tolerance, 0.05), ("resolution", question.resolution, None),
+        ("error", question.error, 0.05), ("seed", question.seed, 1),
+    ]  # fmt: skip
+    for name, value, default in options:
+        words += [] if value == default else [f"--{name}", f"{value:.12g}"]
+    for text in question.set:
+        words += ["--set", shlex.quote(text)]
+    words += [] if out is None else ["--out", quoted(out)]
+    return " ".join([*words, *(["--allow-code"] if allow_code else [])])

@@ -1,0 +1,137 @@
+"""Capacity searches from Python: the same as `mobilenet capacity`, with tables as pandas frames.
+
+    found = mobilenet.capacity("dynamic.yaml", "workload.interval_s", 1, 6, "delivery_delay_p95_s <= 1")
+    found.value, found.interval, found.points
+
+Model     the directory is that of the command line; called again it resumes
+Shapes    points: one row for each value and requirement, with the columns of capacity.csv
+Errors    ScenarioError for the question, StudyError for its directory or Spark
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.notebook.studies import StudyFrames
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import spelled_out
+from mobilenet.scenario.given import plain_values
+from mobilenet.studies import OutError, StudyError
+from mobilenet.studies.batch import Standing
+from mobilenet.studies.capacity import capacity as capacities
+from mobilenet.studies.capacity.answer import Found, Number
+from mobilenet.studies.capacity.question import BUDGET, Question, default_directory, plan
+from mobilenet.studies.capacity.words import answer, assurance, support
+from mobilenet.studies.spark import local_master
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Capacity:
+    """The answer of a search, with the study that it rests on."""
+
+    def __init__(self, path: Path, found: Found) -> None:
+        self.path = path
+        self.found = found
+
+    @property
+    def verdict(self) -> str:
+        """`largest`, `smallest`, `holds everywhere`, `holds nowhere`, `not monotone here` or `undecided`."""
+        return self.found.verdict.value
+
+    @property
+    def value(self) -> Number | None:
+        """The largest or smallest value at which all requirements hold; None for the other verdicts."""
+        return self.found.value
+
+    @property
+    def interval(self) -> tuple[Number, Number] | None:
+        """The two values, ascending, between which the requirements cease to hold; None if they are not known."""
+        return self.found.interval
+
+    @property
+    def runs(self) -> int:
+        """How many runs the answer rests on."""
+        return self.found.runs
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """Each value that was run, with each requirement: n, mean, low, high, state."""
+        import pandas as pd
+
+        return pd.DataFrame(self.found.rows())
+
+    @cached_property
+    def study(self) -> StudyFrames:
+        """The runs as a study, whose factor is the key."""
+        return StudyFrames(self.path)
+
+    def sentences(self) -> list[str]:
+        """Return the answer in words, what supports it, and what its error means."""
+        return [answer(self.found), *support(self.found), assurance(self.found)]
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: the requirements over the key, with intervals and the answer."""
+        from mobilenet.viz.capacity import compose
+
+        with compose(self.found) as figure:
+            return figure
+
+    def __repr__(self) -> str:
+        return f"<Capacity {self.path}: {answer(self.found)}>"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escape(spelled_out(line))}</li>" for line in self.sentences())
+        return f"<b>{escape(spelled_out(str(self.path)))}</b><ul>{lines}</ul>"
+
+
+def capacity(
+    scenario: str | Path | Mapping[str, Any],
+    vary: str,
+    low: float,
+    high: float,
+    require: str | Sequence[str],
+    *,
+    tolerance: float = 0.05,
+    resolution: float | None = None,
+    error: float = 0.05,
+    budget: int = BUDGET,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    seed: int = 1,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    master: str | None = None,
+    allow_code: bool = False,
+    progress: Callable[[Standing], None] = lambda standing: None,
+) -> Capacity:
+    """Find the largest or smallest value of a key at which all requirements hold.
+
+    `scenario`: a file, or its keys as a dictionary, which needs `out`; `low`, `high`: both ends of the key, in its
+    unit; `require`: one or several of `METRIC <= LIMIT` or `METRIC >= LIMIT`; `tolerance`: relative to each limit;
+    `resolution`: the step of the key; `error`: the probability of a wrong answer; `budget`: runs, at most; `overrides`:
+    as for run; `workers`, `master`, `allow_code`: as for study.
+    """
+    if workers is not None and master is not None:
+        raise StudyError("workers sets the number of cores on this machine; with master, the master decides")
+    if isinstance(scenario, Mapping) and out is None:
+        raise StudyError("out: missing; a scenario that is given as a dictionary needs a directory")
+    given = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario
+    texts = (require,) if isinstance(require, str) else tuple(require)
+    if not all(isinstance(text, str) for text in texts):
+        raise ScenarioError("require: expected text, such as 'delivery_delay_p95_s <= 1.0', or a list of such texts")
+    changes = plain_values(overrides, "overrides") if isinstance(overrides, Mapping) else tuple(overrides)
+    ends = plain_values(low, "low"), plain_values(high, "high")
+    question = Question(given, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes)
+    planned = plan(question, allow_code)
+    place = default_directory(question) if out is None else Path(out)
+    try:
+        done = capacities.search(planned, place, master or local_master(workers), progress, allow_code=allow_code)
+    except OutError as problem:
+        raise StudyError(f"{problem.what}; choose another directory for out") from None
+    return Capacity(place, done.found)

@@ -1,0 +1,161 @@
+"""Run a capacity search: a study whose next runs follow from what its runs have shown so far.
+
+Model     each round asks for the runs that the search wants next (search.py), within the budget. What to run follows
+          only from the runs of earlier looks, by replication, so a search that was killed goes on where it stood, and
+          the number of workers does not matter. Decisions use exactly the runs of their look, even if there are more
+Errors    ScenarioError for the question, StudyError for directories, Spark, and metrics that no run has
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mobilenet.rundir.writer import write_json
+from mobilenet.studies import StudyError
+from mobilenet.studies.batch import Progress, run_all
+from mobilenet.studies.capacity.answer import Found
+from mobilenet.studies.capacity.feasibility import Judge, Judged, Row
+from mobilenet.studies.capacity.question import Plan
+from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
+from mobilenet.studies.capacity.words import markdown, progress_note
+from mobilenet.studies.commands import require_programs
+from mobilenet.studies.csv_tables import read_rows
+from mobilenet.studies.parts import in_order
+from mobilenet.studies.rows import write_rows
+from mobilenet.studies.spark import require_master, spark_session
+from mobilenet.studies.statistics import look
+from mobilenet.studies.store import Store, create, write_text
+from mobilenet.studies.tables import write_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RUN = re.compile(r"c(\d+)-r(\d+)")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer, and what became of the runs."""
+
+    store: Store
+    found: Found
+    failed: list[str]  # run: why
+    violated: list[str]  # runs
+
+
+class Rounds:
+    """The rounds of a search (batch.Rounds)."""
+
+    def __init__(self, plan: Plan, store: Store) -> None:
+        self._plan, self._store = plan, store
+        self._judge = Judge(plan.requirements, plan.question.error / claims(plan.last))
+        self._judged: dict[int, Judged] = {}
+        self._targets: list[int] = [0] * len(plan.values)
+        self._step = Step(Verdict.UNDECIDED, {})
+        self._is_over_budget = False
+
+    def first(self) -> list[int]:
+        targets = list(self._targets)
+        for value in first_values(self._plan.last):
+            targets[value] = look(0)
+        return targets
+
+    def most(self, there: set[str]) -> list[int]:
+        found = [0] * len(self._plan.values)
+        for match in filter(None, map(RUN.fullmatch, there)):
+            number, replication = int(match[1]), int(match[2])
+            if number < len(found):
+                found[number] = max(found[number], replication)
+        return found
+
+    def more(self, targets: list[int]) -> int:
+        return max(0, self._plan.question.budget - sum(targets))
+
+    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
+        if self._store.failures():
+            return None
+        changed = {value for value, target in enumerate(targets) if target > self._targets[value]}
+        self._targets = list(targets)
+        rows = _rows(self._store, targets)
+        self._require_metrics(rows)
+        self._judged |= {value: self._judge.judge(rows.get(value, [])) for value in changed}
+        self._step = next_step(self._plan.last, self._judged)
+        if not self._step.wanted:
+            return None
+        wanted = list(targets)
+        for value, runs in self._step.wanted.items():
+            wanted[value] = runs
+        self._is_over_budget = sum(wanted) > self._plan.question.budget
+        if self._is_over_budget:
+            return None
+        middle = min(self._step.wanted)
+        return wanted, progress_note(self._plan.asked, self._plan.values[middle], self._judged.get(middle))
+
+    def found(self, targets: list[int]) -> Found:
+        """Return the answer, after the last round."""
+        values, step = self._plan.values, self._step
+        return Found(
+            self._plan.asked,
+            step.verdict,
+            None if step.holds_at is None else values[step.holds_at],
+            None if step.fails_at is None else values[step.fails_at],
+            {values[number]: self._judged[number] for number in sorted(self._judged)},
+            sum(targets),
+            self._is_over_budget,
+            self._store.failures(),
+        )
+
+    def _require_metrics(self, rows: dict[int, list[Row]]) -> None:
+        """Runs of plug-ins and of processes show only now which metrics they have."""
+        known = sorted({name for own in rows.values() for row in own for name in row})
+        for one in self._plan.requirements:
+            if known and one.metric not in known:
+                close = get_close_matches(one.metric, known, 1)
+                meant = f", did you mean {close[0]!r}?" if close else ""
+                raise StudyError(f"{one.metric}: no run has this metric{meant}; the metrics are: {', '.join(known)}")
+
+
+def search(
+    plan: Plan,
+    out: Path,
+    master: str,
+    progress: Progress,
+    say: Callable[[str], None] = lambda line: None,
+    allow_code: bool = False,
+    session: SparkSession | None = None,
+) -> Outcome:
+    """Run what is missing, and write the answer into the directory. `session`: one of `master` that is open already."""
+    require_master(master)
+    store = create(plan.study, out, allow_code, say)
+    with store.alone():
+        rounds = Rounds(plan, store)
+        with nullcontext(session) if session is not None else spark_session(master) as spark:
+            require_programs(store, spark)
+            targets = run_all(store, spark, progress, rounds)
+            write_tables(store, targets, spark)
+        found = rounds.found(targets)
+        write_rows(out, "capacity", found.rows())
+        write_json(out / "capacity.json", found.json())
+        write_text(out / "capacity.md", markdown(found))
+        planned, made = read_rows(out / "runs.csv"), read_rows(store.tables / "runs.csv")
+    return Outcome(
+        store,
+        found,
+        [f"{row['run']}: {row['error']}" for row in planned if row["state"] == "failed"],
+        [row["run"] for row in made if row["verdict"] == "violated"],
+    )
+
+
+def _rows(store: Store, targets: list[int]) -> dict[int, list[Row]]:
+    """The metrics of the runs of each value, by replication."""
+    found: dict[int, list[Row]] = {}
+    for table in in_order(store.measured, targets, ("configuration", "replication", "metrics")):
+        found[table["configuration"][0].as_py()] = [dict(row) for row in table["metrics"].to_pylist()]
+    return found

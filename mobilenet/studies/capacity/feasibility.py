@@ -1,0 +1,113 @@
+"""Whether all requirements hold at one value of the key, decided from as few runs as possible.
+
+Model     a sequential test at fixed looks (10, 14, 20, 28, ... runs). At each look every requirement has an interval of
+          its mean; the error is split over looks, sides and requirements, so that all intervals of a point hold
+          together. A point holds as soon as every interval ends before limit + tolerance, and fails as soon as one
+          interval begins behind limit - tolerance; so it is decided at the latest when the intervals are as wide as
+          the tolerance. It also fails if its backlog runs away (statistics.grows, at the error of a requirement), and
+          does not hold as long as the backlog may grow
+Shapes    rows: the metrics of each run, by replication
+Errors    none; too few values is a state
+Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
+          Batur, Kim (2010) for the tolerance; docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.studies.capacity.requirements import Requirement
+from mobilenet.studies.statistics import Bounds, grows, look, may_grow, share_of_look, skewed_bounds
+
+Row = Mapping[str, float]
+OF_BACKLOG = 0.1  # the share of the error for the test of the backlog, which is soon clear
+NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
+
+
+class State(Enum):
+    HOLDS = "holds"
+    FAILS = "fails"
+    OPEN = "open"
+    NO_DATA = "no data"
+
+
+class Estimate(NamedTuple):
+    """The mean of a metric at one value; `bounds` are missing where too few runs have the metric."""
+
+    requirement: Requirement
+    n: int
+    bounds: Bounds | None
+
+
+class Judged(NamedTuple):
+    """What is known at one value, from its first `n` runs."""
+
+    state: State
+    n: int
+    next_n: int  # runs for the next look; only of OPEN
+    estimates: tuple[Estimate, ...] = ()
+    runs_away: bool = False
+    is_clear: bool = False  # decided without the help of the tolerance
+
+
+class Judge:
+    """Decide points. `error`: the probability of a wrong decision outside of the tolerance, at any one point and in
+    any one direction.
+    """
+
+    def __init__(self, requirements: Sequence[Requirement], error: float) -> None:
+        self.requirements = tuple(requirements)
+        self._error = (1 - OF_BACKLOG) * error / len(self.requirements)
+        self._error_of_backlog = OF_BACKLOG * error
+
+    def judge(self, rows: Sequence[Row]) -> Judged:
+        """Look at the runs as often as the schedule asks for, until the point is decided."""
+        found = Judged(State.OPEN, 0, look(0))
+        for number in itertools.count():
+            n = look(number)
+            if n > len(rows):
+                return found
+            found = self._look(rows[:n], share_of_look(number), look(number + 1))
+            if found.state is not State.OPEN:
+                return found
+        raise AssertionError("unreachable")
+
+    def _look(self, rows: Sequence[Row], share: float, next_n: int) -> Judged:
+        estimates = tuple(_estimate(rows, one, share * self._error) for one in self.requirements)
+        slopes = np.array([row.get("backlog_slope", 0.0) for row in rows])
+        if grows(slopes, share * self._error_of_backlog):
+            return Judged(State.FAILS, len(rows), 0, estimates, runs_away=True, is_clear=True)
+        known = [(e.requirement, e.bounds) for e in estimates if e.bounds is not None]
+        if any(_fails(one, bounds, one.tolerance) for one, bounds in known):
+            clear = any(_fails(one, bounds, 0.0) for one, bounds in known)
+            return Judged(State.FAILS, len(rows), 0, estimates, is_clear=clear)
+        if len(known) < len(estimates):
+            return Judged(State.NO_DATA, len(rows), 0, estimates)
+        if not may_grow(slopes) and all(_holds(one, bounds, one.tolerance) for one, bounds in known):
+            clear = all(_holds(one, bounds, 0.0) for one, bounds in known)
+            return Judged(State.HOLDS, len(rows), 0, estimates, is_clear=clear)
+        return Judged(State.OPEN, len(rows), next_n, estimates)
+
+
+def _estimate(rows: Sequence[Row], one: Requirement, error: float) -> Estimate:
+    """With fewer than half of the runs, the mean would be one of a selection."""
+    values = [row[one.metric] for row in rows if one.metric in row]
+    if one.metric.startswith(NEVER) and len(values) < len(rows):
+        return Estimate(one, len(rows), Bounds(math.inf, math.inf, math.inf))
+    if len(values) * 2 < len(rows) or len(values) < 3:
+        return Estimate(one, len(values), None)
+    return Estimate(one, len(values), skewed_bounds(np.array(values, dtype=np.float64), error))
+
+
+def _holds(one: Requirement, bounds: Bounds, tolerance: float) -> bool:
+    return one.lacks(bounds.high if one.at_most else bounds.low) < tolerance
+
+
+def _fails(one: Requirement, bounds: Bounds, tolerance: float) -> bool:
+    return one.lacks(bounds.low if one.at_most else bounds.high) > -tolerance

@@ -1,0 +1,70 @@
+"""What a capacity is asked for: requirements on the means of metrics, as users write them.
+
+Model     METRIC <= LIMIT or METRIC >= LIMIT, of the mean over replications of the value of each run; so a p95 is the
+          mean of the runs' p95, and not the p95 of all deliveries together. `+- T` sets an absolute tolerance,
+          otherwise it is a share of the limit. `<` and `>` mean the same as `<=` and `>=`
+Units     those of the metric
+Errors    ScenarioError, one line: what was found, and what was expected
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import shown
+
+FORM = "expected METRIC <= NUMBER or METRIC >= NUMBER, such as 'delivery_delay_p95_s <= 1.0'"
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_FORM = re.compile(rf"\s*([A-Za-z_]\w*)\s*(<=|>=|<|>|≤|≥)\s*({_NUMBER})\s*(?:(?:\+-|\+/-|±)\s*({_NUMBER})\s*)?")
+_AT_MOST = ("<=", "<", "≤")
+
+
+class Requirement(NamedTuple):
+    """One requirement; it certainly holds `tolerance` within the limit, and certainly fails as far beyond it."""
+
+    metric: str
+    at_most: bool
+    limit: float
+    tolerance: float  # in the unit of the metric
+
+    def __str__(self) -> str:
+        return f"{self.metric} {'<=' if self.at_most else '>='} {self.limit:g}"
+
+    def lacks(self, value: float) -> float:
+        """Return by how much a mean misses the limit; negative: it is better than the limit."""
+        return value - self.limit if self.at_most else self.limit - value
+
+
+def requirements(texts: Sequence[str], share: float, option: str) -> list[Requirement]:
+    """Read all of them; `share`: the tolerance relative to each limit; `option`: how the caller gave them, for
+    messages. Raises ScenarioError.
+    """
+    if not texts:
+        raise ScenarioError(f"{option}: missing; {FORM}")
+    found = [_requirement(text, share, f"{option} {text!r}") for text in texts]
+    for place, one in enumerate(found):
+        if any((one.metric, one.at_most) == (other.metric, other.at_most) for other in found[:place]):
+            raise ScenarioError(f"{option} {texts[place]!r}: {one.metric} is limited twice; keep the stricter limit")
+    return found
+
+
+def _requirement(text: str, share: float, where: str) -> Requirement:
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise ScenarioError(f"{where[:200]}: cannot be read; {FORM}")
+    metric, sign, number, own = match.groups()
+    limit, tolerance = float(number), share * abs(float(number)) if own is None else float(own)
+    if not math.isfinite(limit) or not math.isfinite(tolerance):
+        raise ScenarioError(f"{where}: too large a number; {FORM}")
+    if tolerance <= 0 and own is not None:
+        raise ScenarioError(f"{where}: tolerance {shown(tolerance)}, expected more than 0")
+    if tolerance <= 0:
+        raise ScenarioError(
+            f"{where}: a limit of 0 has no relative tolerance; give an absolute one, such as '{metric} {sign} 0 +- 0.1'"
+        )
+    return Requirement(metric, sign in _AT_MOST, limit, tolerance)

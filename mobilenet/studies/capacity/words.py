@@ -1,0 +1,170 @@
+"""A capacity in words: one sentence with the answer, and a report in Markdown.
+
+Model     the answer comes first, then what supports it at the values on both sides, then what is not known. Numbers of
+          metrics have their intervals, which hold at all looks together
+Units     those of the key and of the metrics
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import math
+
+from mobilenet.metrics.registry import unit_of
+from mobilenet.quoting import counted, shown
+from mobilenet.studies.capacity.answer import Asked, Found, Number, shown_value
+from mobilenet.studies.capacity.feasibility import Estimate, Judged, State
+from mobilenet.studies.capacity.requirements import Requirement
+from mobilenet.studies.capacity.search import Verdict
+
+HEAD = ("requirement", "runs", "mean", "interval", "decision")
+
+
+def answer(found: Found) -> str:
+    """Return the answer as one sentence."""
+    key, over = found.asked.key, span(found.asked)
+    if found.verdict is Verdict.EVERYWHERE:
+        return f"holds everywhere: the requirements hold at {_tried(found)}, and so for {over}"
+    if found.verdict is Verdict.NOWHERE:
+        return f"holds nowhere: the requirements fail at {_tried(found)}, and so for {over}"
+    if found.verdict is Verdict.NOT_MONOTONE:
+        states = ", ".join(
+            f"{one.state.value} at {shown_value(value)}" for value, one in found.points.items() if one.is_clear
+        )
+        return f"not monotone here: with {over}, all requirements together: {states}"
+    if found.value is not None:
+        holds, fails = shown_value(found.holds_at), shown_value(found.fails_at)
+        return f"the {found.verdict.value} {key} is {holds}: the requirements hold at {holds} and fail at {fails}"
+    return f"undecided: {_so_far(found)}"
+
+
+def span(asked: Asked) -> str:
+    """Return the key and its ends: `wireless.loss from 0 to 0.4`."""
+    return f"{asked.key} from {shown_value(asked.values[0])} to {shown_value(asked.values[-1])}"
+
+
+def _tried(found: Found) -> str:
+    return f"all {counted(sum(one.n > 0 for one in found.points.values()), 'tried value')}"
+
+
+def _so_far(found: Found) -> str:
+    key = found.asked.key
+    why = f"the budget of {counted(found.asked.budget, 'run')} is used up"
+    if any(one.state is State.NO_DATA for one in found.points.values()):
+        why = "too few runs have a value"
+    elif found.failed:
+        why = f"{counted(found.failed, 'run')} failed"
+    if found.interval is None:
+        return f"{why}; no value of {key} holds while another one fails"
+    return (
+        f"{why}; the requirements hold at {key} {shown_value(found.holds_at)} and fail at {shown_value(found.fails_at)}"
+    )
+
+
+def support(found: Found) -> list[str]:
+    """What is known at the values that the answer rests on, one line for each requirement."""
+    values = [value for value in (found.holds_at, found.fails_at) if value is not None]
+    lines = []
+    for value in dict.fromkeys([*values, *found.open_points]) if values or found.is_undecided else []:
+        judged = found.points[value]
+        lines += [
+            f"at {shown_value(value)} ({_decision(judged)}): {_estimated(found.asked, one)}" for one in judged.estimates
+        ]
+    return lines
+
+
+def assurance(found: Found) -> str:
+    """What the error means."""
+    asked = found.asked
+    tolerances = ", ".join(f"{one.metric} ± {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
+    return (
+        f"probability of a wrong answer: at most {asked.error * 100:g} %, outside of the tolerance ({tolerances});"
+        f" {counted(found.runs, 'run')}"
+    )
+
+
+def more_runs(found: Found) -> int:
+    """Estimate how many runs the values that are not decided would need in addition."""
+    return sum(_needed(found.points[value]) for value in found.open_points)
+
+
+def _needed(judged: Judged) -> int:
+    """An interval shrinks with the square root of the runs."""
+    factor = 1.0
+    for one in judged.estimates:
+        if one.bounds is not None and math.isfinite(one.bounds.mean):
+            half = (one.bounds.high - one.bounds.low) / 2
+            room = one.requirement.tolerance + abs(one.requirement.lacks(one.bounds.mean))
+            factor = max(factor, (half / room) ** 2)
+    return math.ceil(judged.n * (factor - 1))
+
+
+def progress_note(asked: Asked, value: Number, judged: Judged | None) -> str:
+    """What is being decided now."""
+    name = f"{asked.key.rpartition('.')[2]} {shown_value(value)}"
+    if judged is None or not judged.estimates or judged.estimates[0].bounds is None:
+        return name
+    return f"{name}: {_estimated(asked, judged.estimates[0])}"
+
+
+def markdown(found: Found) -> str:
+    """Return the report."""
+    asked = found.asked
+    wanted = "\n".join(f"- {one}, tolerance {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
+    head = (asked.key, *HEAD)
+    parts = [
+        f"# How far can {asked.key} go?",
+        f"**{answer(found)[0].upper()}{answer(found)[1:]}.**",
+        f"Requirements on the mean over runs, with {span(asked)}:",
+        wanted,
+        *(["\n".join(f"- {line}" for line in support(found))] if support(found) else []),
+        f"{assurance(found)[0].upper()}{assurance(found)[1:]}.",
+        _table(
+            head, [_cells(asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
+        ),
+        "A value holds if every interval ends before the limit plus the tolerance, and fails if one begins beyond the"
+        " limit minus the tolerance, or if the backlog runs away. Each value was looked at after 10, 14, 20, 28, …"
+        " runs, and the intervals take all looks into account. Percentiles are those of each run, averaged over runs."
+        f" All values met the same worlds. Seed of the study: {asked.seed}.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(asked: Asked, value: Number, judged: Judged, one: Estimate) -> tuple[str, ...]:
+    b = one.bounds
+    mean, interval = ("–", "–") if b is None else (shown(b.mean), f"{shown(b.low)} to {shown(b.high)}")
+    return (f"{shown_value(value)}", str(one.requirement), str(one.n), mean, interval, _decision(judged))
+
+
+def _decision(judged: Judged) -> str:
+    """`holds`, `fails, within the tolerance`, ..."""
+    if judged.runs_away:
+        return f"{judged.state.value}, backlog runs away"
+    is_decided = judged.state in (State.HOLDS, State.FAILS)
+    return f"{judged.state.value}{', within the tolerance' if is_decided and not judged.is_clear else ''}"
+
+
+def point_rows(found: Found) -> list[tuple[str, ...]]:
+    """Return the table of all points for the screen; its head is the key and HEAD."""
+    return [_cells(found.asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
+
+
+def _table(head: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
+    rule = tuple("---" for _ in head)
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (head, rule, *lines))
+
+
+def _estimated(asked: Asked, one: Estimate) -> str:
+    metric = one.requirement.metric
+    if one.bounds is None:
+        return f"{metric} has a value in {counted(one.n, 'run')}, too few for an interval"
+    if math.isinf(one.bounds.mean):
+        return f"{metric} is infinite: in some runs, this share of the messages never arrives"
+    low, high = shown(one.bounds.low), _with_unit(asked, one.requirement, one.bounds.high)
+    side = "at most" if one.requirement.at_most else "at least"
+    return f"{metric} {shown(one.bounds.mean)} ({low} to {high}), required {side} {one.requirement.limit:g}"
+
+
+def _with_unit(asked: Asked, one: Requirement, value: float) -> str:
+    unit = unit_of(one.metric, asked.of_processes)
+    return f"{shown(value)} {unit}" if unit else shown(value)

@@ -1,0 +1,84 @@
+"""The decision at one value: means, tolerance, backlogs, and metrics that runs do not have."""
+
+from __future__ import annotations
+
+import pytest
+
+from mobilenet.engine.random_streams import generator
+from mobilenet.studies.capacity.feasibility import Judge, Judged, Row, State
+from mobilenet.studies.capacity.requirements import Requirement
+
+DELAY = Requirement("delay", True, 1.0, 0.05)
+RATIO = Requirement("ratio", False, 0.9, 0.045)
+
+
+def rows(mean: float, runs: int = 200, spread: float = 0.1, name: str = "delay", **others: float) -> list[Row]:
+    drawn = generator(1, "rows", f"{mean} {name}").normal(mean, spread, runs)
+    return [{name: float(value), **others} for value in drawn]
+
+
+def judge(found: list[Row], *wanted: Requirement) -> Judged:
+    return Judge(wanted or (DELAY,), 0.005).judge(found)
+
+
+def test_far_from_the_limit_ten_runs_are_enough() -> None:
+    assert (judge(rows(0.5)).state, judge(rows(0.5)).n) == (State.HOLDS, 10)
+    assert (judge(rows(2.0)).state, judge(rows(2.0)).n) == (State.FAILS, 10)
+
+
+def test_near_the_limit_more_are_needed_and_the_next_look_is_known() -> None:
+    found = judge(rows(1.0, 10))
+    assert (found.state, found.n, found.next_n) == (State.OPEN, 10, 14)
+    found = judge(rows(1.0, 13))
+    assert (found.n, found.next_n) == (10, 14)  # runs between two looks do not count
+    assert judge([]) == Judged(State.OPEN, 0, 10)
+    whole = judge(rows(1.0, 2_000))
+    assert whole.state in (State.HOLDS, State.FAILS) and not whole.is_clear and whole.n > 50
+
+
+def test_later_runs_do_not_change_a_decision() -> None:
+    assert judge(rows(0.8, 40)) == judge(rows(0.8, 40) + rows(9.0, 40))
+
+
+def test_every_requirement_has_to_hold() -> None:
+    good, bad = rows(0.5, ratio=0.99), rows(0.5, ratio=0.5)
+    assert judge(good, DELAY, RATIO).state is State.HOLDS and judge(bad, DELAY, RATIO).state is State.FAILS
+    assert [str(one.requirement) for one in judge(bad, DELAY, RATIO).estimates] == ["delay <= 1", "ratio >= 0.9"]
+
+
+def test_more_requirements_make_intervals_wider() -> None:
+    one, two = judge(rows(0.5, ratio=0.99)), judge(rows(0.5, ratio=0.99), DELAY, RATIO)
+    first, second = one.estimates[0].bounds, two.estimates[0].bounds
+    assert first is not None and second is not None and second.low < first.low < first.high < second.high
+
+
+def test_a_backlog_that_runs_away_fails_whatever_the_delay() -> None:
+    away = [row | {"backlog_slope": 0.6 + 0.01 * number} for number, row in enumerate(rows(0.5, 20))]
+    found = judge(away)
+    assert found.state is State.FAILS and found.runs_away and found.is_clear
+
+
+def test_a_backlog_that_may_run_away_does_not_hold_yet() -> None:
+    """In each run it grew, but by amounts that are too different for the split error."""
+    slopes = [0.26, 3.0, 0.27, 2.0, 0.26, 4.0, 0.3, 0.26, 0.28, 0.3]
+    found = judge([row | {"backlog_slope": slope} for row, slope in zip(rows(0.5, 10), slopes, strict=True)])
+    assert found.state is State.OPEN
+    settled = judge([row | {"backlog_slope": 0.1} for row in rows(0.5, 10)])
+    assert settled.state is State.HOLDS
+
+
+@pytest.mark.parametrize("limit", [1.0, 1e6])
+def test_a_share_that_never_arrives_is_infinite(limit: float) -> None:
+    name = "delivery_delay_survival_p95_s"
+    found = rows(0.5, 10, name=name)
+    found[3] = {}
+    judged = judge(found, Requirement(name, True, limit, 0.05))
+    assert judged.state is State.FAILS and judged.estimates[0].bounds is not None
+    assert judge(found, Requirement(name, False, limit, 0.05)).state is State.HOLDS
+
+
+def test_a_mean_over_few_of_the_runs_decides_nothing() -> None:
+    found: list[Row] = rows(0.5, 4) + [{} for _ in range(6)]
+    assert judge(found).state is State.NO_DATA
+    assert judge([{} for _ in range(10)], DELAY).state is State.NO_DATA
+    assert judge([*rows(0.5, 9), {}]).state is State.HOLDS

@@ -1,0 +1,115 @@
+"""The search over values, with decisions that are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from mobilenet.studies.capacity.feasibility import Judged, State
+from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
+
+Truth = Callable[[int], bool]
+
+
+def decided(holds: bool, is_clear: bool = True) -> Judged:
+    return Judged(State.HOLDS if holds else State.FAILS, 10, 0, is_clear=is_clear)
+
+
+def steps(last: int, truth: Truth) -> Iterator[Step]:
+    judged: dict[int, Judged] = {}
+    while True:
+        step = next_step(last, judged)
+        yield step
+        if not step.wanted:
+            return
+        judged |= {value: decided(truth(value)) for value in step.wanted}
+
+
+def ended(last: int, truth: Truth) -> tuple[Step, int]:
+    found = list(steps(last, truth))
+    return found[-1], sum(len(step.wanted) for step in found)
+
+
+@pytest.mark.parametrize("last", [1, 2, 3, 4, 5, 7, 19, 64, 100, 999])
+def test_every_threshold_is_found_in_both_directions(last: int) -> None:
+    for threshold in range(1, last + 1) if last < 200 else (1, 2, 250, 500, 998, 999):
+        largest, values = ended(last, lambda value, t=threshold: value < t)
+        assert (largest.verdict, largest.holds_at, largest.fails_at) == (Verdict.LARGEST, threshold - 1, threshold)
+        smallest, _ = ended(last, lambda value, t=threshold: value >= t)
+        assert (smallest.verdict, smallest.holds_at, smallest.fails_at) == (Verdict.SMALLEST, threshold, threshold - 1)
+        assert values <= len(first_values(last)) + math.ceil(math.log2(max(1, last / 4))) + 1
+
+
+def test_first_the_ends_and_the_quarters() -> None:
+    first = next(steps(64, lambda value: True))
+    assert first.wanted == {0: 10, 16: 10, 32: 10, 48: 10, 64: 10}
+    assert first_values(1) == [0, 1] and first_values(2) == [0, 1, 2]
+
+
+def test_everywhere_and_nowhere() -> None:
+    assert ended(64, lambda value: True)[0].verdict is Verdict.EVERYWHERE
+    assert ended(64, lambda value: False)[0].verdict is Verdict.NOWHERE
+
+
+@pytest.mark.parametrize("inside", [range(10, 40), range(30, 34), range(1, 64)])
+def test_what_holds_only_in_between_is_not_monotone(inside: range) -> None:
+    assert ended(64, lambda value: value in inside)[0].verdict is Verdict.NOT_MONOTONE
+    assert ended(64, lambda value: value not in inside)[0].verdict is Verdict.NOT_MONOTONE
+
+
+def test_within_the_tolerance_an_alternation_is_not_a_contradiction() -> None:
+    judged = {0: decided(True), 16: decided(False, False), 32: decided(True, False), 48: decided(False)}
+    judged |= {64: decided(False)}
+    step = next_step(64, judged)
+    assert (step.verdict, step.holds_at, step.fails_at, step.wanted) == (Verdict.UNDECIDED, 0, 16, {8: 10})
+
+
+def test_undecided_ends_come_first_and_then_the_middle_of_the_bracket() -> None:
+    unclear = Judged(State.OPEN, 10, 14)
+    judged = {0: unclear, 16: unclear, 32: unclear, 48: decided(False), 64: unclear}
+    assert next_step(64, judged).wanted == {0: 14, 64: 14}
+    judged |= {0: decided(True), 64: decided(False)}
+    assert next_step(64, judged).wanted == {16: 14}
+    judged |= {16: decided(False)}  # so the answer does not need 32
+    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {8: 10}, 0, 16)
+
+
+def test_all_of_the_first_values_are_decided_before_it_holds_everywhere() -> None:
+    judged = dict.fromkeys(first_values(64), decided(True)) | {32: Judged(State.OPEN, 14, 20)}
+    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {32: 20})
+
+
+def test_a_value_without_data_ends_the_search() -> None:
+    judged = {0: decided(True), 16: decided(True), 32: Judged(State.NO_DATA, 10, 0)}
+    judged |= {48: decided(False), 64: decided(False)}
+    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {}, 16, 48)
+
+
+@pytest.mark.parametrize("last", [1, 4, 9, 64, 100])
+def test_the_error_is_split_over_all_values_that_right_decisions_can_lead_to(last: int) -> None:
+    """Whatever is decided within the tolerance: outside of it, no more values than claims come up."""
+    for low in range(last + 1):
+        for high in range(low, min(last, low + 12) + 1):
+            outside = set()
+            branches: list[dict[int, Judged]] = [{}]
+            seen = set()
+            while branches:
+                judged = branches.pop()
+                step = next_step(last, judged)
+                for value in step.wanted:
+                    if not low <= value <= high:
+                        outside.add(value)
+                if not step.wanted:
+                    continue
+                fixed = {value: decided(value < low) for value in step.wanted if not low <= value <= high}
+                free = [value for value in step.wanted if low <= value <= high]
+                for choice in range(2 ** len(free)):
+                    drawn = {value: decided(bool(choice >> place & 1), False) for place, value in enumerate(free)}
+                    branch = judged | fixed | drawn
+                    key = tuple(sorted((value, one.state.value) for value, one in branch.items()))
+                    if key not in seen:
+                        seen.add(key)
+                        branches.append(branch)
+            assert len(outside) <= claims(last), (low, high, sorted(outside))

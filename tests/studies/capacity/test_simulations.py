@@ -1,0 +1,85 @@
+"""Whole searches over simulations whose answers are known: an M/M/1 queue and slotted ALOHA as plug-ins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mobilenet.studies.capacity.answer import Found
+from mobilenet.studies.capacity.capacity import search
+from mobilenet.studies.capacity.question import Question, plan
+from mobilenet.studies.capacity.search import Verdict
+from mobilenet.studies.spark import local_master, spark_session
+from validation.capacity import most_wrong
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
+
+HERE = Path(__file__).parent
+SEARCHES = 20
+WORKERS = 2
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with spark_session(local_master(WORKERS)) as session:
+        yield session
+
+
+def sojourn_s(interval_s: float) -> float:
+    """M/M/1 with 10 services per second (Kleinrock, Queueing Systems 1, 3.2)."""
+    return 1 / (10 - 1 / interval_s)
+
+
+def lost(hosts: float) -> float:
+    """Another host sends in the same slot (Abramson 1977)."""
+    return 1 - (1 - 0.05) ** (hosts - 1)
+
+
+CASES: dict[str, tuple[Question, Callable[[float], float], Verdict]] = {
+    "queue": (
+        Question(HERE / "queue.yaml", "workload.interval_s", 0.12, 0.44, ("delivery_delay_mean_s <= 0.25",), 0.2, 0.01),
+        sojourn_s,
+        Verdict.SMALLEST,
+    ),
+    "aloha": (
+        Question(HERE / "aloha.yaml", "hosts.count", 2, 40, ("collision_ratio_addressed <= 0.5",), 0.05),
+        lost,
+        Verdict.LARGEST,
+    ),
+}
+
+
+def searched(question: Question, seed: int, out: Path, spark: SparkSession) -> Found:
+    asked = Question(
+        question.scenario, question.vary, question.low, question.high, question.require, question.tolerance,
+        question.resolution, seed=seed,
+    )  # fmt: skip
+    planned = plan(asked, allow_code=True)
+    done = search(planned, out, local_master(WORKERS), lambda standing: None, allow_code=True, session=spark)
+    assert done.failed == []
+    return done.found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_twenty_searches(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    question, mean, direction = CASES[name]
+    counts, runs = Counter[str](), 0
+    for seed in range(1, SEARCHES + 1):
+        found = searched(question, seed, tmp_path / str(seed), spark)
+        runs += found.runs
+        (one,) = found.asked.requirements
+        if found.verdict is not direction:
+            counts["undecided" if found.is_undecided else "wrong"] += 1
+            continue
+        assert found.holds_at is not None and found.fails_at is not None
+        wrong = one.lacks(mean(found.holds_at)) > one.tolerance or one.lacks(mean(found.fails_at)) < -one.tolerance
+        counts["wrong" if wrong else "right"] += 1
+    print(f"{name}: {dict(counts)}, {runs / SEARCHES:.0f} runs on average")
+    assert counts["wrong"] <= most_wrong(SEARCHES) and counts["undecided"] <= SEARCHES / 10

@@ -1,0 +1,242 @@
+"""Is the answer of `mobilenet capacity` wrong as seldom as it promises? Searches over numbers from known laws.
+
+    python -m validation.capacity [--searches 1000] [--law NAME]
+
+Model     each search is that of the command, but its runs are numbers drawn from a law whose mean is known at every
+          value of the key. Replication r draws from the same stream at all values, as paired worlds do. A search is
+          wrong if it claims that a value holds whose mean is beyond the limit by more than the tolerance, that a value
+          fails whose mean is within the limit by more than the tolerance, or that a monotone law is not monotone.
+          The threshold is drawn for each search. Laws: `smooth` ones have a straight line as their mean; `worst` ones
+          jump at the threshold from one edge of the tolerance to the other, so every value is as hard as a value
+          outside of the tolerance can be. queue: waiting times of M/M/1, 500 customers from the stationary
+          distribution. aloha: slotted ALOHA with n hosts that transmit with probability p, 2 000 slots
+          fixed: bisection with the same number of runs at each value, enough for the same error by the normal
+          distribution, for which it has to know the largest standard deviation
+Units     shares of searches; runs
+Source    Kleinrock, Queueing Systems 1 (1975) for M/M/1; Abramson (1977) for slotted ALOHA; ours:
+          docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.engine.random_streams import generator
+from mobilenet.studies.capacity.feasibility import Judge, Judged
+from mobilenet.studies.capacity.requirements import Requirement
+from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
+
+Values = NDArray[np.float64]
+ERROR = 0.05
+BUDGET = 4000
+LAST = 64  # values are numbered 0 to 64
+BLOCK = 60  # runs that are drawn at once
+
+
+@dataclass(frozen=True)
+class Law:
+    """`mean` and `draw` take a value and the threshold that was drawn for this search."""
+
+    mean: Callable[[int, float], float]
+    draw: Callable[[np.random.Generator, int, float, int], Values]  # runs of one value
+    deviation: float  # the largest standard deviation of a run near the limit, for the fixed design
+    requirement: Requirement
+    last: int = LAST
+
+
+def smooth(value: int, threshold: float) -> float:
+    """A straight line from 0.5 to more than 1, which is reached at the threshold."""
+    return 0.5 + 0.5 * value / threshold
+
+
+def worst(value: int, threshold: float) -> float:
+    return 1.051 if value >= threshold else 0.949
+
+
+def normal(spread: float) -> Callable[[np.random.Generator, int], Values]:
+    return lambda stream, runs: stream.normal(1.0, spread, runs)
+
+
+def lognormal(sigma: float) -> Callable[[np.random.Generator, int], Values]:
+    return lambda stream, runs: stream.lognormal(-(sigma**2) / 2, sigma, runs)
+
+
+def autoregressive(stream: np.random.Generator, runs: int) -> Values:
+    """Means over 200 steps of AR(1) with 0.8."""
+    value = stream.normal(0, 1 / math.sqrt(1 - 0.8**2), runs)
+    total = np.zeros(runs)
+    for _ in range(200):
+        total += value
+        value = 0.8 * value + stream.normal(0, 1, runs)
+    return 1.0 + 0.5 * total / 200
+
+
+def _scaled(
+    mean: Callable[[int, float], float],
+    unit: Callable[[np.random.Generator, int], Values],
+    deviation: float,
+    tolerance: float = 0.05,
+) -> Law:
+    """A law whose runs are its mean times numbers of mean 1."""
+
+    def draw(stream: np.random.Generator, value: int, threshold: float, runs: int) -> Values:
+        return mean(value, threshold) * unit(stream, runs)
+
+    return Law(mean, draw, deviation, Requirement("metric", True, 1.0, tolerance))
+
+
+def _rate(value: int) -> float:
+    return 0.3 + 0.6 * value / LAST
+
+
+def _waiting(value: int, threshold: float) -> float:
+    return _rate(value) / (1 - _rate(value))
+
+
+def _queue(stream: np.random.Generator, value: int, threshold: float, runs: int) -> Values:
+    """Lindley's recursion; service rate 1."""
+    rho = _rate(value)
+    wait = np.where(stream.random(runs) < rho, stream.exponential(1 / (1 - rho), runs), 0.0)
+    total = np.zeros(runs)
+    for _ in range(500):
+        total += wait
+        wait = np.maximum(0.0, wait + stream.exponential(1.0, runs) - stream.exponential(1.0, runs) / rho)
+    return total / 500
+
+
+PROBABILITY = 0.05  # with which a host transmits in a slot
+
+
+def _undisturbed(value: int, threshold: float) -> float:
+    """The share of transmissions without another one in their slot; of value + 1 hosts."""
+    return (1 - PROBABILITY) ** value
+
+
+def _aloha(stream: np.random.Generator, value: int, threshold: float, runs: int) -> Values:
+    sent = stream.binomial(value + 1, PROBABILITY, (runs, 2_000))
+    return np.sum(sent == 1, axis=1) / np.maximum(1, np.sum(sent, axis=1))
+
+
+LAWS = {
+    "normal, smooth": _scaled(smooth, normal(0.2), 0.2),
+    "normal, worst": _scaled(worst, normal(0.2), 0.2),
+    "skewed (lognormal 0.5), smooth": _scaled(smooth, lognormal(0.5), 0.53, 0.1),
+    "skewed (lognormal 0.5), worst": _scaled(
+        lambda value, threshold: 1.101 if value >= threshold else 0.899, lognormal(0.5), 0.58, 0.1
+    ),
+    "very skewed (exponential), smooth": _scaled(
+        smooth, lambda stream, runs: stream.exponential(1.0, runs), 1.0, 0.2
+    ),
+    "very skewed (exponential), worst": _scaled(
+        lambda value, threshold: 1.201 if value >= threshold else 0.799,
+        lambda stream, runs: stream.exponential(1.0, runs), 1.2, 0.2,
+    ),
+    "autocorrelated (AR(1), 0.8), smooth": _scaled(smooth, autoregressive, 0.18),
+    "queue (M/M/1)": Law(_waiting, _queue, 0.85, Requirement("metric", True, 2.0, 0.1)),
+    "aloha (slotted)": Law(_undisturbed, _aloha, 0.015, Requirement("metric", False, 0.5, 0.025)),
+}  # fmt: skip
+
+
+class Runs:
+    """The runs of one search, drawn as they are asked for."""
+
+    def __init__(self, law: Law, name: str, number: int, threshold: float) -> None:
+        self._law, self._key, self._threshold = law, (name, str(number)), threshold
+        self._rows: dict[int, list[dict[str, float]]] = {}
+
+    def of(self, value: int, runs: int) -> list[dict[str, float]]:
+        rows = self._rows.setdefault(value, [])
+        while len(rows) < runs:  # paired: block by block from the same stream at every value
+            stream = generator(1, f"{self._key[0]} {self._key[1]}", str(len(rows)))
+            drawn = self._law.draw(stream, value, self._threshold, BLOCK)
+            rows += [{self._law.requirement.metric: float(one)} for one in drawn]
+        return rows[:runs]
+
+
+def searched(law: Law, name: str, number: int, budget: int = BUDGET) -> tuple[Step, int, float]:
+    """Return where search `number` ended, its runs, and its threshold."""
+    threshold = float(generator(1, f"threshold {name}", str(number)).uniform(0.1, 0.9)) * law.last
+    runs, judge = Runs(law, name, number, threshold), Judge([law.requirement], ERROR / claims(law.last))
+    targets: dict[int, int] = {}
+    judged: dict[int, Judged] = {}
+    while True:
+        step = next_step(law.last, judged)
+        total = sum((targets | step.wanted).values())
+        if not step.wanted or total > budget:
+            return step, sum(targets.values()), threshold
+        targets |= step.wanted
+        judged |= {value: judge.judge(runs.of(value, targets[value])) for value in step.wanted}
+
+
+def is_wrong(law: Law, step: Step, threshold: float) -> bool:
+    """Whether a claim is wrong by more than the tolerance. Values that are claimed by monotony are checked as well."""
+    means = [law.requirement.lacks(law.mean(value, threshold)) for value in range(law.last + 1)]
+    rising = means[-1] > means[0]
+    tolerance = law.requirement.tolerance
+    if step.verdict is Verdict.EVERYWHERE:
+        return max(means) > tolerance
+    if step.verdict is Verdict.NOWHERE:
+        return min(means) < -tolerance
+    if step.verdict in (Verdict.LARGEST, Verdict.SMALLEST):
+        assert step.holds_at is not None and step.fails_at is not None
+        is_other = (step.verdict is Verdict.LARGEST) is not rising
+        return is_other or means[step.holds_at] > tolerance or means[step.fails_at] < -tolerance
+    return step.verdict is Verdict.NOT_MONOTONE
+
+
+def fixed_runs(law: Law) -> int:
+    """The runs of bisection with equally many runs at each value, for the same error."""
+    values = len(first_values(law.last)) + math.ceil(math.log2(law.last / 4))
+    quantile = NormalDist().inv_cdf(1 - ERROR / claims(law.last))
+    return values * math.ceil((quantile * law.deviation / law.requirement.tolerance) ** 2)
+
+
+def experiments(name: str, searches: int) -> tuple[Counter[str], float]:
+    """Count wrong, undecided and right searches; the mean number of runs."""
+    law, counts, runs = LAWS[name], Counter[str](), 0
+    for number in range(searches):
+        step, used, threshold = searched(law, name, number)
+        runs += used
+        wrong = is_wrong(law, step, threshold)
+        counts["wrong" if wrong else "undecided" if step.verdict is Verdict.UNDECIDED else "right"] += 1
+    return counts, runs / searches
+
+
+def most_wrong(searches: int, confidence: float = 0.99) -> int:
+    """The number of wrong answers that a procedure with the stated error exceeds with less than 1 %."""
+    total, wrong = 0.0, -1
+    while total < confidence:
+        wrong += 1
+        total += math.comb(searches, wrong) * ERROR**wrong * (1 - ERROR) ** (searches - wrong)
+    return wrong
+
+
+def lines(searches: int, wanted: str | None) -> Iterator[str]:
+    yield f"{searches} searches for each law; allowed: {most_wrong(searches)} wrong, {searches // 10} undecided"
+    yield f"{'law':38s} {'wrong':>6s} {'undecided':>10s} {'runs':>7s} {'fixed design':>13s}"
+    for name in LAWS:
+        if wanted is None or wanted in name:
+            counts, runs = experiments(name, searches)
+            fixed = fixed_runs(LAWS[name])
+            yield f"{name:38s} {counts['wrong']:6d} {counts['undecided']:10d} {runs:7.0f} {fixed:13d}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Searches over numbers from known laws.")
+    parser.add_argument("--searches", type=int, default=1000)
+    parser.add_argument("--law", default=None, help="only laws whose name contains this")
+    arguments = parser.parse_args()
+    for line in lines(arguments.searches, arguments.law):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The requirements of a capacity search over its key, with intervals, and the answer.
+
+Model     a panel for each requirement over one axis of the key. A mark with its interval for each value that was run:
+          a filled circle where all requirements hold, a filled square where they fail, a hollow diamond where it is not
+          decided. The line is the limit, the band around it the tolerance; the band from top to bottom is what lies
+          between the value that holds and the one that fails. A cross marks a backlog that runs away
+Units     those of the key and of the metrics
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mobilenet.studies.capacity.answer import Found
+from mobilenet.studies.capacity.feasibility import Judged, State
+from mobilenet.studies.capacity.requirements import Requirement
+from mobilenet.studies.capacity.words import answer, assurance
+
+from .style import COLOURS, QUIET, caption, large_numbers, log_axis, page, plain, save, unstable_mark
+from .words import axis_name
+
+LOOKS = {  # of a state: marker, colour, filled
+    State.HOLDS: ("o", COLOURS[0], True),
+    State.FAILS: ("s", COLOURS[3], True),
+    State.OPEN: ("D", COLOURS[7], False),
+    State.NO_DATA: ("D", COLOURS[7], False),
+}
+WIDTH_IN, PANEL_IN, FOOT_IN = 6.4, 2.5, 1.5
+FAR = 8.0  # times the limit, from which on the axis is logarithmic
+WIDEST = 70  # characters of a title
+
+
+def draw(found: Found, target: Path) -> None:
+    """SVG, PNG or PDF, by the suffix."""
+    with compose(found) as figure:
+        save(figure, target)
+
+
+@contextmanager
+def compose(found: Found) -> Iterator[Any]:
+    """The figure, for as long as our settings of matplotlib hold."""
+    wanted = found.asked.requirements
+    height_in = FOOT_IN + PANEL_IN * len(wanted)
+    with page(WIDTH_IN, height_in, len(wanted), 1, squeeze=False, sharex=True) as (figure, axes):
+        for panel, one in zip(axes[:, 0], wanted, strict=True):
+            _panel(panel, found, one)
+        axes[-1, 0].set_xlabel(plain(found.asked.key))
+        axes[0, 0].set_title(plain(textwrap.fill(_title(found), WIDEST)), fontsize=10)
+        _legend(figure, found)
+        caption(figure, _caption(found))
+        yield figure
+
+
+def _title(found: Found) -> str:
+    text = answer(found).partition(":")[0] if found.value is not None else answer(found)
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _panel(axes: Any, found: Found, one: Requirement) -> None:
+    first, last = found.asked.values[0], found.asked.values[-1]
+    axes.axhspan(one.limit - one.tolerance, one.limit + one.tolerance, color="#E8E8E8", linewidth=0)
+    axes.axhline(one.limit, color=QUIET, linewidth=1, linestyle="--")
+    if found.interval is not None:
+        axes.axvspan(*found.interval, color=COLOURS[2], alpha=0.35, linewidth=0)
+    ends = [one.limit - one.tolerance, one.limit + one.tolerance]
+    for value, judged in found.points.items():
+        bounds = next((each.bounds for each in judged.estimates if each.requirement == one), None)
+        if judged.runs_away:
+            unstable_mark(axes, value, COLOURS[3])
+        elif bounds is not None and math.isfinite(bounds.mean):
+            _mark(axes, value, judged, (bounds.mean - bounds.low, bounds.mean, bounds.high - bounds.mean))
+            ends += [bounds.low, bounds.mean, bounds.high]
+    axes.set_xlim(first - 0.03 * (last - first), last + 0.03 * (last - first))
+    axes.set_ylabel(plain(axis_name(one.metric, found.asked.of_processes)))
+    least, most = min(ends), max(ends)
+    if one.limit > 0 and least > 0 and most > FAR * one.limit:
+        log_axis(axes.yaxis, least, most)
+    else:
+        large_numbers(axes.yaxis)
+
+
+def _mark(axes: Any, value: float, judged: Judged, interval: tuple[float, float, float]) -> None:
+    marker, colour, is_filled = LOOKS[judged.state]
+    below, mean, above = interval
+    axes.errorbar(
+        [value], [mean], yerr=[[max(0.0, below)], [max(0.0, above)]], fmt=marker, color=colour, markersize=5,
+        capsize=2.5, linewidth=1.2, markerfacecolor=colour if is_filled else "white", zorder=3,
+    )  # fmt: skip
+
+
+def _legend(figure: Any, found: Found) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    states = list(dict.fromkeys(judged.state for judged in found.points.values() if not judged.runs_away))
+    handles: list[Any] = []
+    for state in states:
+        marker, colour, is_filled = LOOKS[state]
+        face = colour if is_filled else "white"
+        handles.append(Line2D([], [], color=colour, marker=marker, markerfacecolor=face, linestyle="none"))
+    labels = [state.value for state in states]
+    if any(judged.runs_away for judged in found.points.values()):
+        handles.append(Line2D([], [], color=COLOURS[3], marker="x", linestyle="none"))
+        labels.append("backlog runs away")
+    handles += [Line2D([], [], color=QUIET, linestyle="--"), Patch(color="#E8E8E8")]
+    labels += ["limit", "tolerance"]
+    if found.interval is not None:
+        handles.append(Patch(color=COLOURS[2], alpha=0.35))
+        labels.append("between holds and fails")
+    figure.legend(
+        handles, labels, loc="outside lower left", ncols=len(labels), fontsize=8, frameon=False, handletextpad=0.4,
+        columnspacing=1.2,
+    )  # fmt: skip
+
+
+def _caption(found: Found) -> str:
+    counts = sorted({judged.n for judged in found.points.values()})
+    many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0] if counts else 0}"
+    return (
+        f"Means over {many} runs at each value, in the same worlds, with intervals that take all looks into account."
+        f" The {assurance(found)}."
+    )
