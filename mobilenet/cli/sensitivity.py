@@ -22,7 +22,7 @@ def sensitivity(
         typer.Option(
             "--keys",
             metavar="KEYS",
-            help="Keys to vary, separated by commas: KEY=LOW:HIGH, KEY=A|B, or KEY alone. May be repeated.",
+            help="Keys to vary, separated by commas: KEY=LOW:HIGH, KEY=A|B, or just KEY. May be repeated.",
         ),
     ],
     metric: Annotated[
@@ -68,10 +68,10 @@ def sensitivity(
         say(f"{counted(len(planned.ranges), 'key')}, {counted(points, 'point')}, {runs} in all; {quoted(place)}")
         with keeping_what_is_done(), runs_progress(quiet) as update:
             done = screening.run(planned, place, master or local_master(workers), update, say, allow_code)
-        _end(done, place, asked, as_json)
+        _end(planned, done, place, as_json)
 
 
-def _end(done: Any, place: Path, metrics: tuple[str, ...], as_json: bool) -> None:
+def _end(planned: Any, done: Any, place: Path, as_json: bool) -> None:
     """Print the ranking; exit unless all runs were made and none is violated."""
     from mobilenet.metrics.registry import axis_name
     from mobilenet.studies.sensitivity.sensitivity import rows
@@ -81,7 +81,8 @@ def _end(done: Any, place: Path, metrics: tuple[str, ...], as_json: bool) -> Non
         say(line)
     if done.failed:
         fail(f"{counted(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
-    found = rows(place, metrics, done.store.study.confidence)
+    metrics = planned.question.metrics
+    found = rows(planned, place, metrics, planned.study.confidence)
     if as_json:
         say(json.dumps(found, indent=1), always=True)
     for metric in metrics:

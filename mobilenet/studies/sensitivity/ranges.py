@@ -1,9 +1,9 @@
 """The values that each key of a screening takes: given by the user, or by the scenario and the declaration of the key.
 
 Model     `KEY=LOW:HIGH` is LEVELS values, evenly spaced, whole where the key takes only whole numbers; `KEY=A|B` are
-          these values. A key alone: a choice or a flag takes all values of its declaration; a number goes from half to
-          twice its present value, as far as the declared limits permit. Declared limits alone are no range: they are
-          what is possible (a range of up to 3 km), not what is plausible
+          these values. Without a range, a choice or a flag takes all values of its declaration; a number goes from half
+          to twice its present value, as far as the declared limits permit. Declared limits are not used as ranges: they
+          show what is possible (3 km), not what is plausible
 Units     those of the keys
 Errors    ScenarioError
 Source    ours: docs/guide/sensitivity.md
@@ -94,7 +94,7 @@ def _declared(key: str, scenario: Any, where: str) -> Range:
         return Range(key, tuple(choices), False)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
         raise ScenarioError(
-            f"{where}: its value is {inline(value)[:60]}, so there is no range around it; expected {key}=LOW:HIGH"
+            f"{where}: its value is {inline(value)[:60]}, which has no range around it; expected {key}=LOW:HIGH"
         )
     ends = sorted((value / 2, value * 2))
     low, high = max(ends[0], limits[0]), min(ends[1], limits[1])

@@ -2,15 +2,15 @@
 
 Model     the factor `point` has a level for each different point of the trajectories, which sets all keys. So each
           replication meets the same world at every point, and a screening that was killed goes on where it stood.
-          sensitivity.json holds the trajectories, and so what makes the ranking of the tables
+          The trajectories follow from the seed. sensitivity.csv has the ranking by every metric
 Errors    ScenarioError for the question, StudyError for directories, Spark, metrics, and means that are missing
 Source    ours: docs/guide/sensitivity.md
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,6 @@ import numpy as np
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
-from mobilenet.rundir.writer import write_json
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_reader import parse_value
 from mobilenet.scenario.yaml_writer import inline
@@ -29,11 +28,10 @@ from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.batch import Progress
 from mobilenet.studies.csv_tables import table_rows, values_of_runs
 from mobilenet.studies.declaration import MOST_LEVELS, Study
-from mobilenet.studies.effects import SCREENING, Effect
+from mobilenet.studies.effects import SCREENING
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.sensitivity.ranges import LEVELS, Range, ranges
-from mobilenet.studies.sensitivity.screening import Levels, Screened, Values, complete, screen, trajectories
-from mobilenet.studies.store import create
+from mobilenet.studies.sensitivity.screening import Levels, Values, complete, screen, trajectories
 from mobilenet.studies.study import STUDIES, Result, require_metric, run_study
 
 if TYPE_CHECKING:
@@ -121,60 +119,48 @@ def run(
     session: SparkSession | None = None,
 ) -> Result:
     """Run what is missing, and write the ranking into the directory. `session`: one of `master` that is open."""
-    create(plan.study, out, allow_code, say)
-    write_json(out / SCREENING, _design(plan))
     done = run_study(plan.study, out, master, progress, say, allow_code, session)
     if not done.failed:
-        write_rows(out, "sensitivity", rows(out, plan.question.metrics, plan.study.confidence))
+        write_rows(out, SCREENING, _every_metric(plan, out, plan.study.confidence))
     return done
 
 
-def rows(path: Path, metrics: Sequence[str], confidence: float) -> list[dict[str, Any]]:
-    """The ranking of each metric, flat, for tables."""
+def rows(plan: Plan, path: Path, metrics: Sequence[str], confidence: float) -> list[dict[str, Any]]:
+    """The ranking by each of these metrics, flat, for tables. Raises StudyError where a metric has too few means."""
     found = []
     for metric in metrics:
-        keys, ranking = _ranking(path, metric, confidence)
-        for row in ranking:
-            size = row.size
+        for row in screen(*complete(plan.points, _values(plan, path, metric)), confidence, plan.question.seed):
+            one, size = plan.ranges[row.key], row.size
             found.append(
-                {"metric": metric, "key": keys[row.key]["key"], "range": keys[row.key]["words"], "size": size.mean,
-                 "low": size.low, "high": size.high, "mean": row.mean, "spread": row.spread,
-                 "p_adjusted": row.p_adjusted, "trajectories": size.n}
+                {"metric": metric, "key": one.key, "range": one.words, "size": size.mean, "low": size.low,
+                 "high": size.high, "mean": row.mean, "spread": row.spread, "p_adjusted": row.p_adjusted,
+                 "trajectories": size.n}
             )  # fmt: skip
     return found
 
 
-def screened_effects(path: Path, metrics: Sequence[str], confidence: float) -> list[Effect]:
-    """The ranking as effects, which are sizes, the largest first."""
-    found = []
-    for metric in metrics:
-        keys, ranking = _ranking(path, metric, confidence)
-        found += [
-            Effect(metric, ((keys[row.key]["key"], keys[row.key]["words"]),), row.size, row.p_adjusted, is_size=True)
-            for row in ranking
-        ]
+def _every_metric(plan: Plan, path: Path, confidence: float) -> list[dict[str, Any]]:
+    """The ranking by the metrics that were asked for, and by all others that have a mean at enough points."""
+    asked = list(plan.question.metrics)
+    found = rows(plan, path, asked, confidence)
+    for metric in dict.fromkeys(row["metric"] for row in table_rows(path, "tables/summary.csv")):
+        if metric not in asked:
+            with suppress(StudyError):
+                found += rows(plan, path, [metric], confidence)
     return found
 
 
-def _ranking(path: Path, metric: str, confidence: float) -> tuple[list[dict[str, str]], list[Screened]]:
-    try:
-        design = json.loads((path / SCREENING).read_text(encoding="utf-8"))
-        points, keys = np.array(design["points"], np.int64), design["keys"]
-        count, steps, width = points.shape
-        assert steps == width + 1 == len(keys) + 1
-        seed, widths = int(design["seed"]), [len(key["values"]) for key in keys]
-    except (OSError, ValueError, KeyError, TypeError, AssertionError):
-        raise StudyError(f"{path / SCREENING}: damaged or missing; run `mobilenet sensitivity` again") from None
-    numbers = _numbers(points, widths)
+def _values(plan: Plan, path: Path, metric: str) -> Values:
+    """Trajectories x (keys + 1) x worlds; what is missing, or has no mean, is not a number."""
     known = values_of_runs(path, [metric])
     unstable = {int(row["configuration"]) for row in table_rows(path, "tables/summary.csv") if row["label"] == UNSTABLE}
     worlds = sorted({world for own in known.values() for world in own})
-    values: Values = np.full((count, steps, max(1, len(worlds))), np.nan)
-    for (trajectory, step), number in np.ndenumerate(numbers):
+    values: Values = np.full((*plan.numbers.shape, max(1, len(worlds))), np.nan)
+    for place, number in np.ndenumerate(plan.numbers):
         own = known.get((int(number), metric), {})
         if int(number) not in unstable:
-            values[trajectory, step, : len(worlds)] = [own.get(world, np.nan) for world in worlds]
-    return keys, screen(*complete(points, values), confidence, seed)
+            values[place][: len(worlds)] = [own.get(world, np.nan) for world in worlds]
+    return values
 
 
 def _places(points: Levels, widths: Sequence[int]) -> list[tuple[int, ...]]:
@@ -200,7 +186,7 @@ def _levels(found: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
 
 
 def _require_possible(question: Question, study: Study, found: Sequence[Range]) -> None:
-    """Every value of each key alone, by the words of the caller; combinations are tried with the study."""
+    """Try every value of each key by itself, by the words of the caller; combinations are tried with the study."""
     for one in found:
         for value in one.values:
             where = f"{question.option} {one.key}: {inline(value)}"
@@ -211,15 +197,6 @@ def _require_possible(question: Question, study: Study, found: Sequence[Range]) 
                 )
             except ScenarioError as error:
                 raise ScenarioError(str(error).splitlines()[0]) from None
-
-
-def _design(plan: Plan) -> dict[str, Any]:
-    return {
-        "metrics": list(plan.question.metrics),
-        "seed": plan.question.seed,
-        "keys": [{"key": one.key, "words": one.words, "values": list(one.values)} for one in plan.ranges],
-        "points": plan.points.tolist(),
-    }
 
 
 def _study(question: Question, more: Mapping[str, Any]) -> Study:

@@ -26,7 +26,9 @@ def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
     assert done.returncode == 0, done
     lines, out = done.stdout.splitlines(), tmp_path / "studies" / "first-sensitivity"
     assert lines[0].startswith("4 keys, ") and lines[0].endswith("; studies/first-sensitivity")
-    table = pd.read_csv(out / "sensitivity.csv")
+    every = pd.read_csv(out / "sensitivity.csv")
+    table = every[every["metric"] == "delivery_delay_mean_s"].reset_index()
+    assert "messages_sent_per_delivery" in set(every["metric"])
     assert sorted(table["key"]) == sorted(part.partition("=")[0] for part in KEYS.split(","))
     assert table["size"].is_monotonic_decreasing and (table["p_adjusted"] <= 1).all()
     assert any(line.startswith(table["range"][0]) for line in lines)
@@ -46,7 +48,7 @@ def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
     [
         ("", (), "--keys: missing, expected keys such as workload.interval_s=1:10,protocol.repair"),
         ("workload.interval_s", (), "--keys: only workload.interval_s; expected at least two keys to rank"),
-        ("wireless.loss,protocol.repair", (), "its value is 0, so there is no range around it; expected wireless.loss"),
+        ("wireless.loss,protocol.repair", (), "its value is 0, which has no range around it; expected wireless.loss"),
         ("wireless.nope,protocol.repair", (), "no such key in this scenario, or not a declared one"),
         ("wireless.mode,protocol.repair", (), "has 5 values; name 2 to 4 of them"),
         ("wireless.loss=0.3:0,protocol.repair", (), "expected the lower end first"),
@@ -82,8 +84,9 @@ def test_planted_keys_are_found_by_whole_screenings(tmp_path: Path) -> None:
                 trajectories=8, replications=2, seed=repetition,
             )  # fmt: skip
             out = tmp_path / str(repetition)
-            run(plan(question, True), out, local_master(2), lambda standing: None, allow_code=True, session=session)
-            found = [row["key"] for row in rows(out, question.metrics, 0.95)[:3]]
+            planned = plan(question, True)
+            run(planned, out, local_master(2), lambda standing: None, allow_code=True, session=session)
+            found = [row["key"] for row in rows(planned, out, question.metrics, 0.95)[:3]]
             right += set(found) == {f"protocol.settings.x{number}" for number in important}
     assert right >= 17
 

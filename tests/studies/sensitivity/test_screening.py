@@ -57,9 +57,9 @@ def test_three_planted_keys_of_ten_are_found(noise: float) -> None:
 def rejections(repetitions: int) -> int:
     """In how many repetitions an unimportant key is taken for one with an effect."""
     count = 0
+    drawn = [trajectories(4, 10, seed) for seed in range(10)]
     for repetition in range(repetitions):
-        chance = np.random.default_rng(1000 + repetition)
-        points = trajectories(4, 10, repetition)
+        chance, points = np.random.default_rng(1000 + repetition), drawn[repetition % 10]
         values = 5 + 3 * points[..., :1] + chance.exponential(1, (*points.shape[:2], WORLDS))
         adjusted = holm([p_of_no_effect(points, values, key) for key in range(4)])
         count += min(adjusted[1:]) < 0.05
