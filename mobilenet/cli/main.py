@@ -25,7 +25,8 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
     },
     "Compare": {
         "study": "study:study", "compare": "study_results:compare", "capacity": "capacity:capacity",
-        "robust": "robust:robust", "reproduce": "study:reproduce", "diff": "explore:diff",
+        "sensitivity": "sensitivity:sensitivity", "robust": "robust:robust", "reproduce": "study:reproduce",
+        "diff": "explore:diff",
     },
     "Find errors": {
         "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",
@@ -85,6 +86,7 @@ SIMULATING = (
     "study",
     "capacity",
     "robust",
+    "sensitivity",
     "reproduce",
     "swarm",
     "bench",

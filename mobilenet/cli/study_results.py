@@ -127,7 +127,10 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
 
     for metric, own in by_metric(effects).items():
         words = axis_name(metric, tables.of_processes)
-        say(f"Effects on {words} relative to the first level of each factor, averaged over the other factors:")
+        if own[0].is_size:
+            say(f"Mean size of the change of {words} over the range of each key, the largest first:")
+        else:
+            say(f"Effects on {words} relative to the first level of each factor, averaged over the other factors:")
         head = ("effect", "", f"{tables.confidence * 100:g} % interval", "p (Holm)")
         print_table(head, [_effect_row(effect, tables) for effect in own[:MOST_EFFECTS]], right=[1, 2, 3])
         if len(own) > MOST_EFFECTS:
@@ -139,12 +142,11 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
 
 
 def _effect_row(effect: Effect, tables: StudyTables) -> tuple[str, ...]:
-    from mobilenet.studies.sentences import effect_name, signed
+    from mobilenet.studies.sentences import effect_in_numbers, effect_name
     from mobilenet.viz.words import probability
 
-    i = effect.interval
-    name = effect_name(effect, tables.levels)
-    return name, signed(i.mean), f"{signed(i.low)} to {signed(i.high)}", probability(effect.p_adjusted)
+    mean, low, high = effect_in_numbers(effect)
+    return effect_name(effect, tables.levels), mean, f"{low} to {high}", probability(effect.p_adjusted)
 
 
 def _print_comparison(tables: StudyTables) -> None:

@@ -23,6 +23,7 @@ COLUMNS = {  # name: texts, counts, numbers that may be missing
     "tables/distribution.csv": ((), ("configuration",), ("delay_s", "share", "deliveries")),
     "tables/handoffs.csv": (("run", "host"), (), ("begin_s", "duration_s", "interruption_s")),
     "runs.csv": (("run", "state"), (), ()),
+    "sensitivity.csv": (("metric", "key", "range"), ("trajectories",), ("size", "high", "spread", "p_adjusted")),
 }
 AGAIN = "run `mobilenet study` again"
 LONGEST_TEXT = 1000  # of a cell: the names of runs, metrics, buffers

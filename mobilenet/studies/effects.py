@@ -28,6 +28,7 @@ from mobilenet.studies.level_names import table_level
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import Interval, holm, p_of_zero, t_interval
 
+SCREENING = "sensitivity"  # a study that has this table is a screening, and its effects are there
 Replicated = Mapping[int, float]  # replication -> the value of a metric
 
 
@@ -39,6 +40,7 @@ class Effect:
     levels: tuple[tuple[str, Any], ...]
     interval: Interval
     p_adjusted: float
+    is_size: bool = False  # of changes in either direction: a screening's
 
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
@@ -82,6 +84,8 @@ def effects(
 
 def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], confidence: float) -> list[Effect]:
     """All effects on these metrics, from the tables of a study. Raises StudyError."""
+    if is_screening(path):
+        return _screened(path, metrics)
     if any(row["label"] == UNSTABLE for row in table_rows(path, "tables/summary.csv")):
         return []
     rows = table_rows(path, "tables/runs.csv")
@@ -91,6 +95,25 @@ def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], co
     configurations = [Configuration(number, own, ()) for number, own in sorted(levels.items())]
     values = values_of_runs(path, metrics)
     return [effect for metric in metrics for effect in effects(configurations, values, metric, confidence)]
+
+
+def is_screening(path: Path) -> bool:
+    """Whether the study is one of `mobilenet sensitivity`."""
+    return (path / f"{SCREENING}.csv").is_file()
+
+
+def _screened(path: Path, metrics: Sequence[str]) -> list[Effect]:
+    """The sizes that a screening wrote, the largest first."""
+    found = []
+    try:
+        for row in table_rows(path, f"{SCREENING}.csv"):
+            size, high = float(row["size"]), float(row["high"])
+            interval = Interval(int(row["trajectories"]), size, float(row["spread"]), high - size)
+            levels = ((row["key"], row["range"]),)
+            found.append(Effect(row["metric"], levels, interval, float(row["p_adjusted"]), is_size=True))
+    except (KeyError, ValueError):
+        raise StudyError(f"{path / SCREENING}.csv: damaged; run `mobilenet sensitivity` again") from None
+    return [effect for metric in metrics for effect in found if effect.metric == metric]
 
 
 def by_metric(found: Sequence[Effect]) -> dict[str, list[Effect]]:

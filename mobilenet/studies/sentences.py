@@ -100,6 +100,14 @@ def signed(value: float) -> str:
     return f"{'-' if value < 0 else '+'}{shown(abs(value))}"
 
 
+def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
+    """The effect and both ends of its interval; a size has no sign."""
+    i = effect.interval
+    if effect.is_size:
+        return shown(i.mean), shown(max(0.0, i.low)), shown(i.high)
+    return signed(i.mean), signed(i.low), signed(i.high)
+
+
 def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool) -> str:
     """What the effects on one metric come to; the largest comes first: `The largest effect on delay (s): ...`."""
     first, alpha = effects[0], 1 - confidence
@@ -107,6 +115,6 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
     counts = f"{len(sure)} of {counted(len(effects), 'effect')} differ from 0 (adjusted p < {alpha:.2g})"
     if not sure:
         counts = f"none of {counted(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
-    i, metric = first.interval, axis_name(first.metric, of_processes)
-    change = f"{signed(i.mean)}; {confidence * 100:g} % interval {signed(i.low)} to {signed(i.high)}"
+    metric, (mean, low, high) = axis_name(first.metric, of_processes), effect_in_numbers(first)
+    change = f"{mean}; {confidence * 100:g} % interval {low} to {high}"
     return f"The largest effect on {metric}: {effect_name(first, names)} ({change}); {counts}."

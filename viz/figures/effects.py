@@ -36,7 +36,7 @@ def drawn_effects(found: Sequence[Effect], tables: StudyTables, look: Look) -> I
     with page(width, len(ranked) * (row_in * rows + 0.6) + 0.5, len(ranked), 1, squeeze=False) as (figure, grid):
         for (axes,), own in zip(grid, ranked, strict=True):
             _draw(axes, own[:most], tables, int(width * 5.5))
-        yield figure, _note(tables, most, max(map(len, ranked)))
+        yield figure, _note(tables, most, max(map(len, ranked)), found[0])
 
 
 def _draw(axes: Any, shown: Sequence[Effect], tables: StudyTables, letters: int) -> None:
@@ -46,20 +46,29 @@ def _draw(axes: Any, shown: Sequence[Effect], tables: StudyTables, letters: int)
     for row, effect in enumerate(shown):
         i, is_sure = effect.interval, effect.p_adjusted < 1 - tables.confidence
         colour = COLOURS[len(effect.levels) - 1] if is_sure else GREY
+        low = max(0.0, i.low) if effect.is_size else i.low
         axes.errorbar(
-            [i.mean], [row], xerr=[[i.mean - i.low], [i.high - i.mean]], fmt="o" if len(effect.levels) == 1 else "D",
+            [i.mean], [row], xerr=[[i.mean - low], [i.high - i.mean]], fmt="o" if len(effect.levels) == 1 else "D",
             color=colour, markerfacecolor=colour if len(effect.levels) == 1 else "white", markersize=4, capsize=2,
         )  # fmt: skip
     names = [plain(textwrap.fill(effect_name(effect, tables.levels), letters)) for effect in shown]
     axes.set_yticks(range(len(shown)), names)
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.set_xlabel(f"change of {axis_name(shown[0].metric, tables.of_processes)}")
+    what = "size of the change" if shown[0].is_size else "change"
+    axes.set_xlabel(f"{what} of {axis_name(shown[0].metric, tables.of_processes)}")
     axes.xaxis.set_major_locator(MaxNLocator(max(3, letters // 5)))
     large_numbers(axes.xaxis)
 
 
-def _note(tables: StudyTables, most: int, count: int) -> str:
+def _note(tables: StudyTables, most: int, count: int, largest: Effect) -> str:
     first = f"The {most} largest of {counted(count, 'effect')}" if count > most else "Effects"
+    if largest.is_size:
+        return (
+            f"{first}: mean sizes of the changes over the range of each key (mu* of Morris), with"
+            f" {percent(tables.confidence)} bootstrap intervals over {counted(largest.interval.n, 'trajectory')};"
+            f" n = {tables.replications} replications at each point. Grey: the effect may be 0 (adjusted p ≥"
+            f" {1 - tables.confidence:.2g})."
+        )
     return (
         f"{first} relative to the first level of each factor, with {percent(tables.confidence)} t intervals over"
         f" n = {tables.replications} replications. Circles: one level, over all levels of the other factors. Diamonds:"

@@ -19,7 +19,7 @@ import pandas as pd
 
 from mobilenet.metrics.buffers import BUFFERS
 from mobilenet.studies import StudyError
-from mobilenet.studies.effects import study_effects
+from mobilenet.studies.effects import is_screening, study_effects
 
 from .. import comparison
 from ..files import make_folder
@@ -67,6 +67,8 @@ def study_figures(
     tables = study_tables(study)
     make_folder(folder)
     drawn, varied = _effects(tables, folder, look, metrics), varied_factors(tables)
+    if is_screening(study):  # its points are random, so means at them show nothing
+        return drawn
     has_many = len(varied) > 1 and len({row["configuration"] for row in tables.summary}) > MOST_LINES
     if has_many and len(varied) > 2:  # no picture has room for all of them, and the first ones mean nothing
         drawn = drawn or _no_effects(tables, folder, look)

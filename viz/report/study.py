@@ -19,7 +19,7 @@ from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
 from mobilenet.studies.caveats import SAME_MOVEMENT, doubts, has_one_movement
 from mobilenet.studies.effects import Effect, by_metric, study_effects
-from mobilenet.studies.sentences import effect_name, effects_conclusion, sentence, signed
+from mobilenet.studies.sentences import effect_in_numbers, effect_name, effects_conclusion, sentence
 
 from ..figures import study_figures
 from ..figures.frames import by_power
@@ -41,6 +41,14 @@ FIRST = (
 )
 MOST_ROWS = 2_000
 MOST_EFFECTS = 20
+FACTORIAL = (
+    "The effect of a level is its mean difference from the first level of its factor, over all levels of the other"
+    " factors. The effect of two levels together is half the amount by which one changes the effect of the other."
+)
+SCREENED = (
+    "Each key moved by half of its range, at the points of random trajectories, in the same worlds at each point. The"
+    " size is the mean of the changes without their signs, scaled to the whole range (mu* of Morris)."
+)
 
 
 def study_page(directory: Path) -> str:
@@ -239,15 +247,12 @@ def _effects(effects: list[Effect], tables: StudyTables) -> str:
         (
             effect_name(effect, tables.levels),
             axis_name(effect.metric, tables.of_processes),
-            *map(signed, (effect.interval.mean, effect.interval.low, effect.interval.high)),
+            *effect_in_numbers(effect),
             probability(effect.p_adjusted),
         )
         for effect in effects
     ]
-    said = (
-        "The effect of a level is its mean difference from the first level of its factor, over all levels of the other"
-        " factors. The effect of two levels together is half the amount by which one changes the effect of the other."
-    )
+    said = SCREENED if effects[0].is_size else FACTORIAL
     shown_first, rest = lines[:MOST_EFFECTS], lines[MOST_EFFECTS:MOST_ROWS]
     more = details("smaller effects", table(head, rest, numbers=2)) if rest else ""
     return paragraph(text(said)) + table(head, shown_first, numbers=2) + more

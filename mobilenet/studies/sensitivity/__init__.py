@@ -1,0 +1,1 @@
+"""Which settings matter: Morris screening, as a study."""

@@ -1,0 +1,140 @@
+"""The values that each key of a screening takes: given by the user, or by the scenario and the declaration of the key.
+
+Model     `KEY=LOW:HIGH` is LEVELS values, evenly spaced, whole where the key takes only whole numbers; `KEY=A|B` are
+          these values. Without a range, a choice or a flag takes all values of its declaration; a number goes from half
+          to twice its present value, as far as the declared limits permit. Declared limits are not used as ranges: they
+          show what is possible (3 km), not what is plausible
+Units     those of the keys
+Errors    ScenarioError
+Source    ours: docs/guide/sensitivity.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario.yaml_reader import parse_value
+from mobilenet.scenario.yaml_writer import inline
+
+LEVELS = 4  # of each key, as is usual for Morris' method: a step is half of the range
+
+
+class Range(NamedTuple):
+    """What one key takes."""
+
+    key: str
+    values: tuple[Any, ...]  # of a number LEVELS, ascending; else 2 to LEVELS, spread over the levels
+    is_number: bool
+
+    @property
+    def words(self) -> str:
+        """`interval_s 1 to 10`, or `repair none or selective`."""
+        name = self.key.rpartition(".")[2]
+        if self.is_number:
+            return f"{name} {self.values[0]:.10g} to {self.values[-1]:.10g}"
+        return f"{name} {' or '.join(map(inline, self.values))}"
+
+
+def ranges(texts: Sequence[str], scenario: Any, option: str) -> tuple[Range, ...]:
+    """`texts`: as on the command line, keys separated by commas; `option`: how the caller gave them."""
+    parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ScenarioError(f"{option}: missing, expected keys such as workload.interval_s=1:10,protocol.repair")
+    found = tuple(_range(part, scenario, f"{option} {part}") for part in parts)
+    keys = [one.key for one in found]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ScenarioError(f"{option}: {key} is given twice")
+    if len(found) < 2:
+        raise ScenarioError(f"{option}: only {keys[0]}; expected at least two keys to rank")
+    return found
+
+
+def _range(part: str, scenario: Any, where: str) -> Range:
+    key, equals, text = (word.strip() for word in part.partition("="))
+    if not equals:
+        return _declared(key, scenario, where)
+    if "|" in text:
+        values = tuple(parse_value(word, where).plain() for word in text.split("|"))
+        if not 2 <= len(values) <= LEVELS or len(set(map(inline, values))) < len(values):
+            raise ScenarioError(f"{where}: expected 2 to {LEVELS} different values, such as none|selective")
+        return Range(key, values, False)
+    low, colon, high = text.partition(":")
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        ends = (math.nan, math.nan)
+    if not colon or not all(map(math.isfinite, ends)):
+        raise ScenarioError(f"{where}: expected KEY=LOW:HIGH with two numbers, or KEY=A|B")
+    if ends[0] >= ends[1]:
+        raise ScenarioError(f"{where}: expected the lower end first, and a higher one after the colon")
+    return _between(key, *ends, is_whole=_takes_only_whole(key, scenario), where=where)
+
+
+def _between(key: str, low: float, high: float, is_whole: bool, where: str) -> Range:
+    values = [low + (high - low) * level / (LEVELS - 1) for level in range(LEVELS)]
+    if is_whole:
+        whole = [round(value) for value in values]
+        if len(set(whole)) < LEVELS:
+            raise ScenarioError(f"{where}: {key} takes whole numbers; expected at least {LEVELS} of them in the range")
+        return Range(key, tuple(whole), True)
+    return Range(key, tuple(float(f"{value:.12g}") for value in values), True)
+
+
+def _declared(key: str, scenario: Any, where: str) -> Range:
+    annotation, limits, value = _declaration(key, scenario, where)
+    if bool in _alternatives(annotation):
+        return Range(key, (False, True), False)
+    if choices := [one for kind in _alternatives(annotation) for one in get_args(kind) if get_origin(kind) is Literal]:
+        if not 2 <= len(choices) <= LEVELS:
+            raise ScenarioError(f"{where}: has {len(choices)} values; name 2 to {LEVELS} of them, as in {key}=A|B")
+        return Range(key, tuple(choices), False)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
+        raise ScenarioError(
+            f"{where}: its value is {inline(value)[:60]}, which has no range around it; expected {key}=LOW:HIGH"
+        )
+    ends = sorted((value / 2, value * 2))
+    low, high = max(ends[0], limits[0]), min(ends[1], limits[1])
+    if low >= high:
+        raise ScenarioError(f"{where}: its value is {value:g}, the end of what is possible; expected {key}=LOW:HIGH")
+    return _between(key, low, high, int in _alternatives(annotation) and isinstance(value, int), where)
+
+
+def _declaration(key: str, scenario: Any, where: str) -> tuple[Any, tuple[float, float], Any]:
+    """The type, the limits and the present value of a key."""
+    *groups, name = key.split(".")
+    parent = scenario
+    for group in groups:
+        parent = getattr(parent, group, None)
+    fields = getattr(type(parent), "model_fields", {})
+    if name not in fields:
+        raise ScenarioError(f"{where}: no such key in this scenario, or not a declared one; expected {key}=LOW:HIGH")
+    limits = [-math.inf, math.inf]
+    for rule in fields[name].metadata:
+        limits[0] = max(limits[0], _number(rule, "ge", "gt", -math.inf))
+        limits[1] = min(limits[1], _number(rule, "le", "lt", math.inf))
+    return fields[name].annotation, (limits[0], limits[1]), getattr(parent, name)
+
+
+def _number(rule: Any, *names: Any) -> float:
+    *attributes, otherwise = names
+    found = (getattr(rule, name, None) for name in attributes)
+    return next((float(value) for value in found if isinstance(value, (int, float))), otherwise)
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    """The types that a key may have: both sides of `float | None`."""
+    origin = get_origin(annotation)
+    return get_args(annotation) if origin is Union or str(origin) == "<class 'types.UnionType'>" else (annotation,)
+
+
+def _takes_only_whole(key: str, scenario: Any) -> bool:
+    try:
+        annotation, _, value = _declaration(key, scenario, key)
+    except ScenarioError:
+        return False  # a setting of a plug-in
+    kinds = _alternatives(annotation)
+    return (int in kinds and float not in kinds) or (isinstance(value, int) and not isinstance(value, bool))

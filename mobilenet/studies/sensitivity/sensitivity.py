@@ -1,0 +1,211 @@
+"""A screening as a study: its points are the levels of one factor, and its ranking comes from the tables.
+
+Model     the factor `point` has a level for each different point of the trajectories, which sets all keys. So each
+          replication meets the same world at every point, and a screening that was killed goes on where it stood.
+          The trajectories follow from the seed. sensitivity.csv has the ranking by every metric
+Errors    ScenarioError for the question, StudyError for directories, Spark, metrics, and means that are missing
+Source    ours: docs/guide/sensitivity.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import as_file_name
+from mobilenet.scenario.base import Change
+from mobilenet.scenario.yaml_reader import parse_value
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_code import require_allowed
+from mobilenet.studies import StudyError
+from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.batch import Progress
+from mobilenet.studies.csv_tables import table_rows, values_of_runs
+from mobilenet.studies.declaration import MOST_LEVELS, Study
+from mobilenet.studies.effects import SCREENING
+from mobilenet.studies.rows import write_rows
+from mobilenet.studies.sensitivity.ranges import LEVELS, Range, ranges
+from mobilenet.studies.sensitivity.screening import Levels, Values, complete, screen, trajectories
+from mobilenet.studies.study import STUDIES, Result, require_metric, run_study
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+POINT = "point"
+METRIC = "delivery_delay_mean_s"
+
+
+@dataclass(frozen=True)
+class Question:
+    """As the caller puts it; nothing is checked yet."""
+
+    scenario: str | Path | Mapping[str, Any]
+    keys: tuple[str, ...]  # KEY, KEY=LOW:HIGH, KEY=A|B; several may be in one text, separated by commas
+    metrics: tuple[str, ...] = (METRIC,)
+    trajectories: int = 10
+    replications: int = 3
+    seed: int = 1
+    set: tuple[str, ...] = ()
+    option: str = "--keys"  # how messages call the keys
+
+    @property
+    def name(self) -> str:
+        """How messages call the scenario."""
+        return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A question that can be answered, as a study."""
+
+    question: Question
+    study: Study
+    ranges: tuple[Range, ...]
+    points: Levels  # trajectories x (keys + 1) x keys
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The configuration of each point: trajectories x (keys + 1)."""
+        return _numbers(self.points, [len(one.values) for one in self.ranges])
+
+
+def plan(question: Question, allow_code: bool = False) -> Plan:
+    """Check all of it against the scenario; `allow_code`: as for mobilenet.run. Raises ScenarioError, StudyError."""
+    for name, value, least in (("trajectories", question.trajectories, 4), ("replications", question.replications, 2)):
+        if value < least:
+            raise ScenarioError(f"{name}: {value}, expected at least {least}")
+    bare = _study(question, {})
+    scenario = bare.base()
+    try:
+        require_allowed(scenario, allow_code)
+    except ScenarioError as error:
+        raise ScenarioError(f"{question.name}: {error}") from None
+    found = ranges(question.keys, scenario, question.option)
+    for one in found:
+        if one.key in bare.set:
+            raise ScenarioError(f"{question.option} {one.key}: --set gives it a fixed value")
+    _require_possible(question, bare, found)
+    points = trajectories(len(found), question.trajectories, question.seed)
+    levels = _levels(found, points)
+    if len(levels) > MOST_LEVELS:
+        raise ScenarioError(
+            f"{question.option}: {len(found)} keys and {question.trajectories} trajectories make {len(levels)} points,"
+            f" expected at most {MOST_LEVELS}"
+        )
+    study = _study(question, {"factors": {POINT: levels}, "replications": {"min": question.replications}})
+    for metric in question.metrics:
+        require_metric(study, metric)
+    return Plan(question, study, found, points)
+
+
+def default_directory(question: Question) -> Path:
+    """studies/SCENARIO-sensitivity."""
+    return STUDIES / as_file_name(f"{Path(question.name).stem}-sensitivity")
+
+
+def run(
+    plan: Plan,
+    out: Path,
+    master: str,
+    progress: Progress,
+    say: Callable[[str], None] = lambda line: None,
+    allow_code: bool = False,
+    session: SparkSession | None = None,
+) -> Result:
+    """Run what is missing, and write the ranking into the directory. `session`: one of `master` that is open."""
+    done = run_study(plan.study, out, master, progress, say, allow_code, session)
+    if not done.failed:
+        write_rows(out, SCREENING, _every_metric(plan, out, plan.study.confidence))
+    return done
+
+
+def rows(plan: Plan, path: Path, metrics: Sequence[str], confidence: float) -> list[dict[str, Any]]:
+    """The ranking by each of these metrics, flat, for tables. Raises StudyError where a metric has too few means."""
+    found = []
+    for metric in metrics:
+        for row in screen(*complete(plan.points, _values(plan, path, metric)), confidence, plan.question.seed):
+            one, size = plan.ranges[row.key], row.size
+            found.append(
+                {"metric": metric, "key": one.key, "range": one.words, "size": size.mean, "low": size.low,
+                 "high": size.high, "mean": row.mean, "spread": row.spread, "p_adjusted": row.p_adjusted,
+                 "trajectories": size.n}
+            )  # fmt: skip
+    return found
+
+
+def _every_metric(plan: Plan, path: Path, confidence: float) -> list[dict[str, Any]]:
+    """The ranking by the metrics that were asked for, and by all others that have a mean at enough points."""
+    asked = list(plan.question.metrics)
+    found = rows(plan, path, asked, confidence)
+    for metric in dict.fromkeys(row["metric"] for row in table_rows(path, "tables/summary.csv")):
+        if metric not in asked:
+            with suppress(StudyError):
+                found += rows(plan, path, [metric], confidence)
+    return found
+
+
+def _values(plan: Plan, path: Path, metric: str) -> Values:
+    """Trajectories x (keys + 1) x worlds; what is missing, or has no mean, is not a number."""
+    known = values_of_runs(path, [metric])
+    unstable = {int(row["configuration"]) for row in table_rows(path, "tables/summary.csv") if row["label"] == UNSTABLE}
+    worlds = sorted({world for own in known.values() for world in own})
+    values: Values = np.full((*plan.numbers.shape, max(1, len(worlds))), np.nan)
+    for place, number in np.ndenumerate(plan.numbers):
+        own = known.get((int(number), metric), {})
+        if int(number) not in unstable:
+            values[place][: len(worlds)] = [own.get(world, np.nan) for world in worlds]
+    return values
+
+
+def _places(points: Levels, widths: Sequence[int]) -> list[tuple[int, ...]]:
+    """For each point the numbers of the values that its keys take there; `widths`: how many values each has."""
+    return list(map(tuple, (points * np.array(widths) // LEVELS).reshape(-1, len(widths)).tolist()))
+
+
+def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
+    """The number of each point among those with different values, in the order in which they first come."""
+    order: dict[tuple[int, ...], int] = {}
+    return np.array([order.setdefault(place, len(order)) for place in _places(points, widths)]).reshape(
+        points.shape[:2]
+    )
+
+
+def _levels(found: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
+    """A mapping from keys to values for each different point."""
+    different = dict.fromkeys(_places(points, [len(one.values) for one in found]))
+    return [
+        {"label": f"p{number}", **{one.key: one.values[value] for one, value in zip(found, place, strict=True)}}
+        for number, place in enumerate(different)
+    ]
+
+
+def _require_possible(question: Question, study: Study, found: Sequence[Range]) -> None:
+    """Try every value of each key by itself, by the words of the caller; combinations are tried with the study."""
+    for one in found:
+        for value in one.values:
+            where = f"{question.option} {one.key}: {inline(value)}"
+            try:
+                study.scenario_with(
+                    [f"{key}={inline(fixed)}" for key, fixed in study.set.items()]
+                    + [Change(f"{one.key}={inline(value)}", where)]
+                )
+            except ScenarioError as error:
+                raise ScenarioError(str(error).splitlines()[0]) from None
+
+
+def _study(question: Question, more: Mapping[str, Any]) -> Study:
+    given = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
+    fixed: dict[str, Any] = {}
+    for text in question.set:
+        key, equals, value = text.partition("=")
+        where = f"--set {text}"[:80]
+        if not equals or not key.strip():
+            raise ScenarioError(f"{where}: expected key=value, such as wireless.range_m=100")
+        fixed[key.strip()] = parse_value(value, where).plain() if value.strip() else None
+    return Study.of({"scenario": given, "seed": question.seed, "set": fixed, **more}, Path(), question.name)
