@@ -18,7 +18,7 @@ from mobilenet.quoting import counted, quoted
 
 def capacity(
     scenario: ScenarioFile,
-    vary: Annotated[str, typer.Option("--vary", metavar="KEY", help="Key with a number, such as workload.interval_s.")],
+    vary: Annotated[str, typer.Option("--vary", metavar="KEY", help="Numeric key, such as workload.interval_s.")],
     low: Annotated[float, typer.Option("--from", metavar="A", help="One end of the values to search.")],
     high: Annotated[float, typer.Option("--to", metavar="B", help="The other end.")],
     require: Annotated[
@@ -31,7 +31,11 @@ def capacity(
     ],
     tolerance: Annotated[
         float,
-        typer.Option("--tolerance", metavar="SHARE", help="Share of a limit within which either decision is right."),
+        typer.Option(
+            "--tolerance",
+            metavar="SHARE",
+            help="Share of each limit; a mean this close to it may be decided either way.",
+        ),
     ] = 0.05,
     resolution: Annotated[
         float | None,
@@ -39,10 +43,8 @@ def capacity(
             "--resolution", metavar="R", help="Step of the key; by default a round number, for 32 to 64 steps."
         ),
     ] = None,
-    error: Annotated[
-        float, typer.Option("--error", metavar="P", help="Probability of a wrong answer, at most.")
-    ] = 0.05,
-    budget: Annotated[int, typer.Option("--budget", min=1, metavar="N", help="Number of runs, at most.")] = 2000,
+    error: Annotated[float, typer.Option("--error", metavar="P", help="Maximum probability of a wrong answer.")] = 0.05,
+    budget: Annotated[int, typer.Option("--budget", min=1, metavar="N", help="Maximum number of runs.")] = 2000,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Directory; by default studies/SCENARIO-capacity-KEY."),

@@ -92,7 +92,7 @@ def figures(
             "--width",
             metavar="IN",
             callback=_width,
-            help="Width of each figure in inches, 3 to 40: 3.5 for one column, 7.2 for two; by default, its own width.",
+            help="Width of each figure in inches, 3 to 40 (3.5 for one column, 7.2 for two); varies by default.",
         ),
     ] = None,
     plain: Annotated[

@@ -88,7 +88,7 @@ def _end(planned: Any, done: Any, place: Path, as_json: bool) -> None:
     for metric in metrics:
         own = [row for row in found if row["metric"] == metric]
         say(f"Mean size of the change of {axis_name(metric, False)} over the range of each key, the largest first:")
-        head = ("key", "size", "95 % interval", "with its sign", "spread", "p (Holm)")
+        head = ("key", "size", "95 % interval", "signed", "spread", "p (Holm)")
         print_table(
             head,
             [

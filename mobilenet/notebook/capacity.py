@@ -114,8 +114,8 @@ def capacity(
 
     `scenario`: a file, or its keys as a dictionary, which needs `out`; `low`, `high`: both ends of the key, in its
     unit; `require`: one or several of `METRIC <= LIMIT` or `METRIC >= LIMIT`; `tolerance`: relative to each limit;
-    `resolution`: the step of the key; `error`: the probability of a wrong answer; `budget`: runs, at most; `overrides`:
-    as for run; `workers`, `master`, `allow_code`: as for study.
+    `resolution`: the step of the key; `error`: the probability of a wrong answer; `budget`: the maximum
+    number of runs; `overrides`: as for run; `workers`, `master`, `allow_code`: as for study.
     """
     if workers is not None and master is not None:
         raise StudyError("workers sets the number of cores on this machine; with master, the master decides")

@@ -242,8 +242,8 @@ class StationProtocol(Protocol):
         """Return False while the station is waiting for an answer, and otherwise True."""
 
     def serves(self, host: int) -> bool:
-        """Return whether this station knows this member of its cell and has sent it all messages that the
-        member was entitled to until now. Called only at the end of a run, to find out whether the run is at rest.
+        """Return whether this station knows this member of its cell and has sent it all messages to which the member
+        has been entitled so far. Called only at the end of a run, to find out whether the run is at rest.
         """
 
     def on_associated(self, host: int) -> None:

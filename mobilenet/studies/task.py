@@ -70,7 +70,7 @@ def _performed(folder: Path, kind: str, job: Job) -> dict[str, Any] | None:
         scenario = configured_scenario(folder, job.configuration)
         if not is_done(directory, job.seed):
             if attempts >= ATTEMPTS:
-                raise ScenarioError(f"the process that ran it ended without a message, {counted(attempts, 'time')}")
+                raise ScenarioError(f"the process of this run ended without a message, {counted(attempts, 'time')}")
             mark = folder / "starting" / job.run
             mark.write_text("x" * (attempts + 1), encoding="ascii")
             run(scenario, job.seed, directory, allow_code=True, keep_early_end=False)  # the study's caller was asked

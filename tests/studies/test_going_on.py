@@ -164,7 +164,7 @@ def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(spark: Sp
     result = run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, session=spark)
     assert result.done == 2 and len(result.failed) == 2
     for run, failed in zip(("c001-r0001", "c001-r0002"), result.failed, strict=True):
-        assert failed.startswith(f"{run}: the process that ran it ended without a message, 2 times")
+        assert failed.startswith(f"{run}: the process of this run ended without a message, 2 times")
 
 
 def test_precise_configurations_do_not_pay_for_others(spark: SparkSession, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class _Host:
         self.told_by_ns = 0  # a wish to leave has surely reached it
 
     def hear(self, now_ns: int) -> None:
-        """What was asked of it until now."""
+        """What has been asked of it so far."""
         asked = self._asked
         while self._next < len(asked) and asked[self._next][0] <= now_ns:
             at_ns, self.wish = asked[self._next]

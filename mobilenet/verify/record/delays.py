@@ -99,7 +99,7 @@ class _Host:
         self.tried: list[str | None] = []  # the stations of its handoffs before, since it was confirmed
 
     def hear(self, now_ns: int) -> None:
-        """What was asked of it until now."""
+        """What has been asked of it so far."""
         while self.next < len(self.asked) and self.asked[self.next][0] <= now_ns:
             at_ns, wish = self.asked[self.next]
             self.next += 1
