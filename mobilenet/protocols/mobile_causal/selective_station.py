@@ -12,11 +12,12 @@ Deviations  R1  A2:17,43  what is for one host is a unicast frame
                           it is queued or was sent within `repair_rest_s`: one copy answers all that lack it. Numbers
                           beyond the last one that it lists count as lost `doubt_s` after they were sent. Batches are
                           as large as in resend.py, and do not rest: only what a host lacks is in them
-            R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it. Here only what comes again
-            R7  A4:62     what a host has belongs to its session: with the next one RBuffer is empty (F2b), and a
+            R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it. Here only what comes again,
+                          within `report_s`
+            R7  A2:21-25  what a host has belongs to its session: with the next one RBuffer is empty (F2b), and a
                           station that kept the old set would never send what the host lost
-            R8  A2:44     every copy is for the whole cell. After `cell_copies` of them, or if only one host lacks a
-                          message, it is sent to that host (AppOne), with the repetitions of the MAC
+            R8  A2:44     every copy is for the whole cell. What a Have asks for after `cell_copies` copies, or what
+                          only one host lacks, is sent to that host (AppOne), with the repetitions of the MAC
 """
 
 from __future__ import annotations
