@@ -15,11 +15,9 @@ from typing import Any
 import pytest
 
 from mobilenet.protocols import mobile_causal
-from mobilenet.protocols.names import SELECTIVE
 from mobilenet.swarm.campaign import judge_seed, record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
-from tests.cli.test_printed_commands import followed
 from tests.protocols.edits import broken
 
 from .broken_repairs import REPAIRS
@@ -92,8 +90,3 @@ def test_no_schedule_breaks_it(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_stations_believe_nothing_that_is_not_so(seed: int, tmp_path: Path) -> None:
     record_adversary(draw(seed, repairs=True), tmp_path, *checked(mobile_causal))
-
-
-def test_the_swarm_of_it_prints_a_command_that_goes_on(tmp_path: Path) -> None:
-    words, *_ = followed(tmp_path, "swarm", "--protocol", SELECTIVE, "--count", "2", "--workers", "1")
-    assert words[:3] == ["swarm", "--count", "2"] and SELECTIVE in words
