@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from mobilenet.protocols import mobile_causal
+from mobilenet.protocols.names import SELECTIVE
 from mobilenet.swarm.campaign import judge_seed, record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
