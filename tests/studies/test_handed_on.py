@@ -103,9 +103,7 @@ def test_a_kept_study_with_other_factors_is_refused(tmp_path: Path) -> None:
     create(study, tmp_path / "study")
     file = tmp_path / "study" / "study.yaml"
     file.write_text(file.read_text().replace("0.3", "0.4"))
-    with pytest.raises(
-        ScenarioError, match=r"study.yaml:.*: factors: the study file in a study.s directory repeats"
-    ):
+    with pytest.raises(ScenarioError, match=r"study.yaml:.*: factors: the study file in a study.s directory repeats"):
         create(Study.load(file), tmp_path / "again")
 
 
