@@ -186,8 +186,12 @@ class WirelessParameters(Parameters):
     def _of_this_mac(self) -> WirelessParameters:
         for name in self._foreign():
             if name in self.model_fields_set:
-                other = "groupcast: none" if name == "group_retries" else f"mac: {self.mac}"
-                raise ValueError(f"{name}: has no effect with {other}; leave it out")
+                if name == "group_retries" and self.mac == "dcf":
+                    raise ValueError(
+                        "group_retries: has no effect with groupcast: none; leave it out, or set groupcast:"
+                        " unsolicited_retry"
+                    )
+                raise ValueError(f"{name}: has no effect with mac: {self.mac}; leave it out")
         return self
 
     def _foreign(self) -> list[str]:
