@@ -122,7 +122,7 @@ def test_a_variable_of_a_protocol_is_explained_by_a_click(served: Server) -> Non
         page.evaluate(f"{APP}.select({{kind: 'station', id: 1}})")
         page.until("document.querySelectorAll('.mn-abbr').length > 2")
         name = "[...document.querySelectorAll('.mn-abbr')].find((each) => each.textContent === 'ctx')"
-        assert "keeps something" in window.value(f"{name}.title")
+        assert "keeps state" in window.value(f"{name}.title")
         page.evaluate(f"{name}.click()")
         page.until("document.querySelector('.mn-toast').textContent.startsWith('ctx: contexts: the hosts')")
 
