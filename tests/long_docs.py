@@ -25,6 +25,7 @@ BESIDE = (
     "python -m validation.variants",  # so does this one
     "python -m tests.test_fingerprints --renew",  # these write into the clone
     "python -m validation.fading fading",
+    "python -m validation.repairs repair_standing repair_walking",
     "python -m tests.write_metric_table",
     "python -m tests.tracks.writers",
     "python -m tests.protocols.mobile_causal.mutants",  # run with a limit

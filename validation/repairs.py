@@ -112,8 +112,8 @@ def print_targets(found: list[Scene], variant: str) -> int:
         if delivered < others:
             bad.append("delivered")
         missed += len(bad)
-        told = f"{delivered:.4g}" if delivered == others else f"{delivered:.4g} (TCP {others:.4g})"
-        print(f"| {scene.hosts}, {scene.radio} | {scene.where} |", " | ".join([*cells, told, ", ".join(bad)]), "|")
+        share = f"{delivered:.4g}" if delivered == others else f"{delivered:.4g} (TCP {others:.4g})"
+        print(f"| {scene.hosts}, {scene.radio} | {scene.where} |", " | ".join([*cells, share, ", ".join(bad)]), "|")
     return missed
 
 

@@ -74,32 +74,38 @@ def sensitivity(
 def _end(planned: Any, done: Any, place: Path, as_json: bool) -> None:
     """Print the ranking; exit unless all runs were made and none is violated."""
     from mobilenet.metrics.registry import axis_name
-    from mobilenet.studies.sensitivity.sensitivity import rows
-    from mobilenet.viz.words import probability
+    from mobilenet.scenario import ProcessScenario
+    from mobilenet.studies.csv_tables import table_rows
+    from mobilenet.studies.effects import SCREENING
 
     for line in done.doubts:
         say(line)
     if done.failed:
         fail(f"{counted(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
-    metrics = planned.question.metrics
-    found = rows(planned, place, metrics, planned.study.confidence)
+    metrics, study = planned.question.metrics, planned.study
+    found = [row for row in table_rows(place, f"{SCREENING}.csv") if row["metric"] in metrics]
     if as_json:
-        say(json.dumps(found, indent=1), always=True)
+        kinds = {"metric": str, "key": str, "range": str, "trajectories": int}
+        said = [{name: kinds.get(name, float)(text) for name, text in row.items()} for row in found]
+        say(json.dumps(said, indent=1), always=True)
+    of_processes = isinstance(study.base(), ProcessScenario)
+    head = ("key", "size", f"{study.confidence * 100:g} % interval", "signed", "spread", "p (Holm)")
     for metric in metrics:
-        own = [row for row in found if row["metric"] == metric]
-        say(f"Mean size of the change of {axis_name(metric, False)} over the range of each key, the largest first:")
-        head = ("key", "size", "95 % interval", "signed", "spread", "p (Holm)")
-        print_table(
-            head,
-            [
-                (row["range"], f"{row['size']:.3g}", f"{max(0.0, row['low']):.3g} to {row['high']:.3g}",
-                 f"{row['mean']:+.3g}", f"{row['spread']:.3g}", probability(row["p_adjusted"]))
-                for row in own
-            ],
-            right=[1, 2, 3, 4, 5],
-        )  # fmt: skip
+        say(f"Mean size of the change of {axis_name(metric, of_processes)} over the range of each key, largest first:")
+        print_table(head, [_line(row) for row in found if row["metric"] == metric], right=[1, 2, 3, 4, 5])
     say(f"{quoted(place / 'sensitivity.csv')} contains all numbers")
     if done.violated:
         say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
     say(f"Next: mobilenet report {quoted(place)}")
+
+
+def _line(row: dict[str, str]) -> tuple[str, ...]:
+    """One key, for the screen."""
+    from mobilenet.viz.words import probability
+
+    low, high = max(0.0, float(row["low"])), float(row["high"])
+    return (
+        row["range"], f"{float(row['size']):.3g}", f"{low:.3g} to {high:.3g}", f"{float(row['mean']):+.3g}",
+        f"{float(row['spread']):.3g}", probability(float(row["p_adjusted"])),
+    )  # fmt: skip

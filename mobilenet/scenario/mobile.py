@@ -45,7 +45,11 @@ class Scenario(MobileKeys):
         return [*warnings_of(self.protocol, self.folder), *preflight.warnings(self)]
 
     def trial(self, at_most_s: float) -> Self:
-        return self.changed([f"duration_s={min(self.duration_s, max(at_most_s, self.warmup_s + 1))}"])
+        mobility = self.hosts.mobility
+        # hosts whose tracks are present for no longer are left out
+        present_s = mobility.leave_before_end_s if isinstance(mobility, Tracks) else 0.0
+        least_s = max(self.warmup_s, present_s) + 1
+        return self.changed([f"duration_s={min(self.duration_s, max(at_most_s, least_s))}"])
 
     def completed(self, root: Node) -> Self:
         require_files(self, root)

@@ -338,19 +338,27 @@ class Study(Parameters):
 
 def _change(root: Node, overrides: Sequence[str], replications: int | None, seed: int | None) -> None:
     """Put what the command line gives in place of what the file has."""
-    for override in overrides:
-        key, equals, text = override.partition("=")
-        shown = f"--set {override}"[:80]
-        if not equals or not key.strip():
-            raise ScenarioError(f"{shown}: expected key=value, such as wireless.range_m=100")
-        group = root.value.setdefault("set", Node({}, shown))
+    if found := given_values(overrides):
+        group = root.value.setdefault("set", Node({}, next(iter(found.values())).where))
         if isinstance(group.value, dict):
-            group.value[key.strip()] = parse_value(text, shown) if text.strip() else Node(None, shown)
+            group.value.update(found)
     if replications is not None:
         where = f"--replications {replications}"
         root.value["replications"] = Node({"min": Node(replications, where)}, where)
     if seed is not None:
         root.value["seed"] = Node(seed, f"--seed {seed}")
+
+
+def given_values(overrides: Sequence[str], option: str = "--set") -> dict[str, Node]:
+    """KEY=VALUE as the caller gave them; `option`: how messages call them. Raises ScenarioError."""
+    found = {}
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        shown = f"{option} {override}"[:80]
+        if not equals or not key.strip():
+            raise ScenarioError(f"{shown}: expected key=value, such as wireless.range_m=100")
+        found[key.strip()] = parse_value(text, shown) if text.strip() else Node(None, shown)
+    return found
 
 
 def effective_study(study: Study) -> str:

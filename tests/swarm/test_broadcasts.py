@@ -120,6 +120,8 @@ def test_the_command_takes_protocols_and_backbones() -> None:
     code, said = call("--protocol", "all_to_all")
     assert code == 0 and "3 valid" in said and "Average for each schedule" in said
     assert "Next: mobilenet swarm --count 3 --seed 4 --protocol all_to_all" in said
+    code, said = call("--protocol", "mobile_causal_selective")
+    assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --protocol mobile_causal_selective" in said
     code, said = call("--backbone", "vcube_causal")
     assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --backbone vcube_causal" in said
     code, said = call("--protocol", "reliable", "--backbone", "tree")

@@ -20,14 +20,13 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.base import Change
-from mobilenet.scenario.yaml_reader import parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies.capacity.answer import Asked
 from mobilenet.studies.capacity.requirements import Requirement, requirements
 from mobilenet.studies.capacity.search import first_values
 from mobilenet.studies.configurations import MOST_RUNS
-from mobilenet.studies.declaration import MOST_LEVELS, Study
+from mobilenet.studies.declaration import MOST_LEVELS, Study, given_values
 from mobilenet.studies.statistics import look
 from mobilenet.studies.study import STUDIES, require_metric
 
@@ -239,11 +238,4 @@ def _study(question: Question, values: tuple[float | int, ...] | None) -> Study:
 def _changes(question: Question) -> dict[str, Any]:
     if isinstance(question.set, Mapping):
         return dict(question.set)
-    found: dict[str, Any] = {}
-    for text in question.set:
-        key, equals, value = text.partition("=")
-        where = f"{question.word('set')} {text}"[:80]
-        if not equals or not key.strip():
-            raise ScenarioError(f"{where}: expected key=value, such as wireless.range_m=100")
-        found[key.strip()] = parse_value(value, where).plain() if value.strip() else None
-    return found
+    return {key: node.plain() for key, node in given_values(question.set, question.word("set")).items()}

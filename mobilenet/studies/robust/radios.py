@@ -33,12 +33,8 @@ SHADOWING = {"sigma_db": 7.0, "decorrelation_m": 13.0}
 FADING = {"model": "nakagami"}
 MOST_DBM = 40.0
 ATTACHMENT = "hosts.attachment"
-OF_ANY_RADIO = (
-    "loss",
-    "queue_frames",
-    "groupcast",
-    "group_retries",
-)  # the keys of `wireless` that mean the same on all of them
+# the keys of `wireless` that mean the same on all of them
+OF_ANY_RADIO = ("loss", "queue_frames", "groupcast", "group_retries")
 RECEIVER = ("noise_figure_db", "preamble_rssi_dbm", "preamble_sinr_db", "ed_threshold_dbm")
 RADIOS = {
     "disk": "unit disk",

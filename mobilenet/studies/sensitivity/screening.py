@@ -1,12 +1,12 @@
 """Morris screening: where to look, and what each key does there.
 
-Model     a trajectory begins at a random point of the grid and moves one key after the other by half of the levels, so
+Model     a trajectory begins at a random point of the grid and moves one key after another by half of the levels, so
           each of its steps shows the elementary effect of one key: the change of the metric, scaled to the whole range
-          of the key. The mean of their sizes over the trajectories, mu*, ranks the keys; mu is the mean with its sign,
-          and sigma their spread, which is large if a key acts together with others, or not linearly. Each point is run
-          in the same worlds, and a step compares the means over them. The interval of mu* is a bootstrap over
-          trajectories. Whether a key has an effect at all is an F test: the squares of its steps against the spread of
-          the same steps over worlds, Holm-adjusted over the keys of a metric
+          of the key. The mean of their sizes over the trajectories, mu*, ranks the keys; mu is the mean of the signed
+          changes, and sigma their spread, which is large if a key acts together with others, or not linearly. Each
+          point is run in the same worlds, and a step compares the means over them. The interval of mu* is a bootstrap
+          over trajectories. Whether a key has an effect at all is an F test: the squares of its steps against the
+          spread of the same steps over worlds, Holm-adjusted over the keys of a metric
           A trajectory with a point that has no mean, or lacks a run, is left out whole
 Shapes    points: trajectories x (keys + 1) x keys, levels; values: trajectories x (keys + 1) x worlds
 Units     of elementary effects those of the metric
@@ -18,7 +18,6 @@ Source    Morris, Factorial sampling plans for preliminary computational experim
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,15 +75,13 @@ def screen(points: Levels, values: Values, confidence: float, seed: int) -> list
 
 
 def p_of_no_effect(points: Levels, values: Values, key: int) -> float:
-    """How likely steps of this size are if only the worlds differ; 1 for one world, unless nothing varies."""
+    """How likely steps of this size are if only the worlds differ; 1 if nothing changes, or in one world."""
     from scipy import stats
 
     moved = points[:, 1:, key] != points[:, :-1, key]  # one step of each trajectory
     steps = np.diff(values, axis=1)[moved]  # trajectories x worlds
     worlds, count = steps.shape[1], len(steps)
-    if not steps.any():
-        return 1.0
-    if worlds < 2:
+    if worlds < 2 or not steps.any():
         return 1.0
     between = worlds * float(np.mean(steps.mean(axis=1) ** 2))
     within = float(np.mean(steps.var(axis=1, ddof=1)))
@@ -113,8 +110,3 @@ def _salib() -> tuple[Any, Any]:
     except ImportError:
         raise StudyError("this command needs SALib: pip install 'mobilenet[sensitivity]'") from None
     return sample, analyze
-
-
-def ranked(rows: Sequence[Screened], keys: Sequence[str]) -> list[str]:
-    """The names of the keys, the most important first."""
-    return [keys[row.key] for row in rows]

@@ -9,8 +9,7 @@ Source    ours: docs/guide/sensitivity.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,14 +19,13 @@ import numpy as np
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
 from mobilenet.scenario.base import Change
-from mobilenet.scenario.yaml_reader import parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.batch import Progress
 from mobilenet.studies.csv_tables import table_rows, values_of_runs
-from mobilenet.studies.declaration import MOST_LEVELS, Study
+from mobilenet.studies.declaration import MOST_LEVELS, Study, given_values
 from mobilenet.studies.effects import SCREENING
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.sensitivity.ranges import LEVELS, Range, ranges
@@ -118,18 +116,33 @@ def run(
     allow_code: bool = False,
     session: SparkSession | None = None,
 ) -> Result:
-    """Run what is missing, and write the ranking into the directory. `session`: one of `master` that is open."""
+    """Run what is missing, and write the ranking by every metric into the directory. `session`: one of `master` that
+    is open.
+    """
     done = run_study(plan.study, out, master, progress, say, allow_code, session)
     if not done.failed:
-        write_rows(out, SCREENING, _every_metric(plan, out, plan.study.confidence))
+        write_rows(out, SCREENING, _rows(plan, out))
     return done
 
 
-def rows(plan: Plan, path: Path, metrics: Sequence[str], confidence: float) -> list[dict[str, Any]]:
-    """The ranking by each of these metrics, flat, for tables. Raises StudyError where a metric has too few means."""
+def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
+    """The ranking by the metrics that were asked for, and by all others that have a mean at enough points; flat, for
+    tables. Raises StudyError where a metric that was asked for has too few means.
+    """
+    summary, asked = table_rows(path, "tables/summary.csv"), plan.question.metrics
+    metrics = list(dict.fromkeys([*asked, *(row["metric"] for row in summary)]))
+    unstable = {int(row["configuration"]) for row in summary if row["label"] == UNSTABLE}
+    known = values_of_runs(path, metrics)
     found = []
     for metric in metrics:
-        for row in screen(*complete(plan.points, _values(plan, path, metric)), confidence, plan.question.seed):
+        values = _values(plan, {number: own for (number, name), own in known.items() if name == metric}, unstable)
+        try:
+            points, whole = complete(plan.points, values)
+        except StudyError:
+            if metric in asked:
+                raise
+            continue
+        for row in screen(points, whole, plan.study.confidence, plan.question.seed):
             one, size = plan.ranges[row.key], row.size
             found.append(
                 {"metric": metric, "key": one.key, "range": one.words, "size": size.mean, "low": size.low,
@@ -139,27 +152,16 @@ def rows(plan: Plan, path: Path, metrics: Sequence[str], confidence: float) -> l
     return found
 
 
-def _every_metric(plan: Plan, path: Path, confidence: float) -> list[dict[str, Any]]:
-    """The ranking by the metrics that were asked for, and by all others that have a mean at enough points."""
-    asked = list(plan.question.metrics)
-    found = rows(plan, path, asked, confidence)
-    for metric in dict.fromkeys(row["metric"] for row in table_rows(path, "tables/summary.csv")):
-        if metric not in asked:
-            with suppress(StudyError):
-                found += rows(plan, path, [metric], confidence)
-    return found
-
-
-def _values(plan: Plan, path: Path, metric: str) -> Values:
-    """Trajectories x (keys + 1) x worlds; what is missing, or has no mean, is not a number."""
-    known = values_of_runs(path, [metric])
-    unstable = {int(row["configuration"]) for row in table_rows(path, "tables/summary.csv") if row["label"] == UNSTABLE}
+def _values(plan: Plan, known: Mapping[int, Mapping[int, float]], unstable: Collection[int]) -> Values:
+    """Trajectories x (keys + 1) x worlds; what is missing, or has no mean, is not a number. `known`: configuration ->
+    replication -> value.
+    """
     worlds = sorted({world for own in known.values() for world in own})
-    values: Values = np.full((*plan.numbers.shape, max(1, len(worlds))), np.nan)
-    for place, number in np.ndenumerate(plan.numbers):
-        own = known.get((int(number), metric), {})
-        if int(number) not in unstable:
-            values[place][: len(worlds)] = [own.get(world, np.nan) for world in worlds]
+    numbers = plan.numbers
+    values: Values = np.full((*numbers.shape, max(1, len(worlds))), np.nan)
+    for place, number in np.ndenumerate(numbers):
+        if (own := known.get(int(number))) is not None and int(number) not in unstable:
+            values[place] = [own.get(world, np.nan) for world in worlds]
     return values
 
 
@@ -201,11 +203,5 @@ def _require_possible(question: Question, study: Study, found: Sequence[Range]) 
 
 def _study(question: Question, more: Mapping[str, Any]) -> Study:
     given = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
-    fixed: dict[str, Any] = {}
-    for text in question.set:
-        key, equals, value = text.partition("=")
-        where = f"--set {text}"[:80]
-        if not equals or not key.strip():
-            raise ScenarioError(f"{where}: expected key=value, such as wireless.range_m=100")
-        fixed[key.strip()] = parse_value(value, where).plain() if value.strip() else None
+    fixed = {key: node.plain() for key, node in given_values(question.set).items()}
     return Study.of({"scenario": given, "seed": question.seed, "set": fixed, **more}, Path(), question.name)

@@ -58,7 +58,7 @@ def test_wrong_answers_are_seen() -> None:
 
 
 def test_without_splitting_the_error_too_many_answers_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The laws can tell a procedure that errs: all of the error at each look of each value."""
+    """These distributions expose a procedure that spends the whole error at each look at each value."""
     monkeypatch.setattr("mobilenet.studies.capacity.feasibility.share_of_look", lambda number: 1.0)
     name = "normal, worst"
     judge = Judge([LAWS[name].requirement], ERROR)

@@ -18,7 +18,7 @@ class Settings(Parameters):
     x7: float = 0.5
     x8: float = 0.5
     x9: float = 0.5
-    seconds: list[float] = [0.0] * 10  # what each of them adds, from 0 to 1
+    seconds: tuple[float, ...] = (0.0,) * 10  # what each of them adds, from 0 to 1
     noise_s: float = 0.02
 
 
@@ -28,7 +28,18 @@ class Host(BaseHost):
         late_s = sum(weight * getattr(s, f"x{number}") ** 2 for number, weight in enumerate(s.seconds))
         self.later(late_s + self.port.uniform(0, s.noise_s), lambda: self.port.deliver(message, body))
 
+    def on_receive(self, sender: int, message: object) -> None:
+        """Nothing is ever sent."""
+
+
+class Station(BaseStation):
+    def on_receive(self, host: int, message: object) -> None:
+        """Nothing is ever sent."""
+
+    def on_wired(self, source: int, message: object) -> None:
+        """Nothing is ever sent."""
+
 
 class Planted:
-    host, station, settings = Host, BaseStation, Settings
+    host, station, settings = Host, Station, Settings
     promises = "best_effort"

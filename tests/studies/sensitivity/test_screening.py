@@ -66,6 +66,7 @@ def rejections(repetitions: int) -> int:
     return count
 
 
+@pytest.mark.long
 def test_a_key_without_effect_is_rarely_taken_for_one() -> None:
     """Within the binomial 99 % bound of 5 %: at most 18 of 200, although the noise is skewed."""
     assert rejections(200) <= 18
