@@ -72,6 +72,10 @@ CALLS: dict[str, list[str]] = {
         f"capacity {SCENARIO} --vary wireless.loss --from 0 --to 0.1 --resolution 0.1 --require broadcasts<=1000"
         " --set duration_s=2 --workers 1"
     ],
+    "sensitivity": [
+        f"sensitivity {SCENARIO} --keys workload.interval_s=1:5,wireless.loss=0:0.3 --trajectories 4"
+        " --set duration_s=2 --workers 1"
+    ],
     "robust": ["robust scenarios/study.yaml --radios capture --workers 1"],
     "reproduce": ["reproduce bundling --processes 8 --workers 1"],
     "inspect-tracks": [f"inspect-tracks {TRACKS} --stations {SITES} --scenario own.yaml"],

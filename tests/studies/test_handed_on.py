@@ -20,6 +20,7 @@ from mobilenet.studies.task import Batch, Job, perform
 from tests.conftest import ROOT, SCENARIOS
 
 SHORT = {"warmup_s": 1, "duration_s": 4}
+OF_TRACKS = {"warmup_s": 5, "duration_s": 25}  # in the town, a host is present for 5 s at once only after 15 s
 TWO = Replications(min=2)
 EVERY_KIND = f"""
 scenario: scenario.yaml
@@ -75,7 +76,7 @@ def handed_on(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("file", sorted((SCENARIOS / "studies").glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_shipped_study_repeats_itself(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study.load(file)
-    short = {"processes": 8} if "vcube" in study.scenario else SHORT
+    short = {"processes": 8} if "vcube" in study.scenario else OF_TRACKS if "town" in study.scenario else SHORT
     study = study.model_copy(
         update={
             "replications": TWO,
