@@ -8,10 +8,22 @@ Source    "paper" is Wilhelm, Arantes, Sens: A scalable causal broadcast that to
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
+# repair -> the keys that only this kind of repair reads
+ONLY = {
+    "none": ("resend_share",),
+    "selective": ("report_s", "most_reports", "repair_rest_s", "doubt_s", "cell_copies", "uplink_s"),
+}
 LOOKS = 8  # in each T (IV.E): a station looks so often whether a host has been silent
 
 
@@ -36,7 +48,9 @@ class MobileCausalParameters(BaseModel):
         default=0.25,
         gt=0,
         le=1,
-        description="share of time used for resending, with a pause after each batch; 1: no pauses (not in the paper)",
+        description=(
+            "none: share of time used for resending, with pauses between batches; 1: no pauses (not in the paper)"
+        ),
     )
     resend_first_s: float = Field(
         default=1.0,
@@ -164,6 +178,25 @@ class MobileCausalParameters(BaseModel):
         gt=0,
         description="time for which a station keeps the context of an expired host; null: forever (not in the paper)",
     )
+
+    @model_validator(mode="after")
+    def _of_this_repair(self) -> Self:
+        for name in self._foreign():
+            if name in self.model_fields_set:
+                other = next(repair for repair, names in ONLY.items() if name in names)
+                raise ValueError(
+                    f"{name}: has no effect with repair: {self.repair}; leave it out, or set repair: {other}"
+                )
+        return self
+
+    def _foreign(self) -> list[str]:
+        """The keys of the other kinds of repair."""
+        return [name for repair, names in ONLY.items() if repair != self.repair for name in names]
+
+    @model_serializer(mode="wrap")
+    def _meaningful(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        foreign = self._foreign()
+        return {name: value for name, value in handler(self).items() if name not in foreign}
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

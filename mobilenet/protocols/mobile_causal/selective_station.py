@@ -57,6 +57,8 @@ class SelectiveStream(CellStream):
             sent_ns = (sent[number] for sent in (c.copied, self._sent_ns) if number in sent)
             if all(now - at_ns >= rest_ns for at_ns in sent_ns):
                 self._repair(c, number)  # R3
+        assert not self._check or self.sbuf.keys() >= c.direct and c.direct.isdisjoint(c.have)  # I9
+        assert not self._check or all(number > c.nxt for number in c.have)  # I10
 
     def _repair(self, c: Context, number: int) -> None:
         if number < c.base:

@@ -265,6 +265,16 @@ def test_pure_acknowledgements_are_never_acknowledged() -> None:
     assert wire.log == [] and wire.b.connection.backlog.una == 1  # 5000 was never sent
 
 
+def test_a_message_is_kept_until_its_last_byte_is_acknowledged() -> None:
+    outgoing = Outgoing(tcp())
+    outgoing.append(Note(0, 30, 30))
+    for _ in range(3):
+        outgoing.take(10)
+    for ack, left in ((11, [0]), (30, [0]), (31, [])):
+        outgoing.acknowledge(ack)
+        assert [note.name for note in outgoing] == left
+
+
 # --- both halves of the stream alone, against their definition
 
 

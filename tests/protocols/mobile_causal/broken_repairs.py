@@ -143,4 +143,50 @@ REPAIRS: dict[str, Rule] = {
         station("return self._app_sh(number, self.sbuf[number]) if len(lacking) > 1 else None", "return None"),
         station("if len(lacking) == 1:\n    self._send_to(lacking[0], number)", "pass"),
     ),
+    "reports_without_bound": rule(
+        "R3",
+        "a host reports a gap until it is filled",
+        host("if self._reports < self._p.most_reports:", "if True:"),
+    ),
+    "reports_without_back_off": rule(
+        "R3",
+        "a host reports a gap again as soon as for the first time",
+        host(
+            "ns(self._p.report_s * self._port.uniform(0.2, 1)) << min(self._reports, MOST_DOUBLED)",
+            "ns(self._p.report_s * self._port.uniform(0.2, 1))",
+        ),
+    ),
+    "reports_what_others_report": rule(
+        "R3",
+        "a host reports a gap although another one has just reported it",
+        host("if self._report_timer.running and self._says_the_same(m):", "if False:"),
+    ),
+    "gap_kept": rule(
+        "R3",
+        "a host takes numbers of its session before for numbers of the present one",
+        host("self._newest, self._reports = NOTHING, 0", "self._reports = 0"),
+    ),
+    "no_rest": rule(
+        "R3",
+        "each report causes a copy of what it leaves out, though one has just been sent",
+        station("rest_ns = ns(p.repair_rest_s if number < last else p.doubt_s)", "rest_ns = 0"),
+    ),
+    "deaf_to_reports": rule(
+        "R5",
+        "a host does not look at what other hosts of its cell have",
+        host("self._look_for_gaps(self.stable.nxt, m.have[-1] if m.have else m.nxt - 1)", "pass"),
+    ),
+    "copied_kept": rule(
+        "R7",
+        "copies that were sent to a host in its session before count in the next one",
+        station("c.have, c.copied = set(), {}", "c.have = set()"),
+    ),
+    "cell_copies_without_bound": rule(
+        "R8",
+        "a message that several hosts lack is always sent to the whole cell",
+        station(
+            "elif self._copies.get(number, 0) >= self._p.cell_copies or len(self._lacking(number, 2)) < 2:",
+            "elif len(self._lacking(number, 2)) < 2:",
+        ),
+    ),
 }
