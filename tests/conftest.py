@@ -32,6 +32,15 @@ compare:
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--repetitions", type=int, default=5, help="of whole searches and screenings (20 in docs/)")
+
+
+@pytest.fixture
+def repetitions(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("--repetitions"))
+
+
 @pytest.hookimpl(tryfirst=True)  # before marks select
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

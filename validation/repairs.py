@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from math import floor, log10
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.statistics import compare_pairs, t_interval
 
 RADIOS = ("disk", "capture", "log_distance", "shadowing", "fading")
-DRAWN = {"disk": "o", "shadowing": "^", "fading": "s"}
+DRAWN = {"disk": ("o", 9), "shadowing": ("^", 6), "fading": ("s", 5)}  # the mark, and its size in points
 TCP, PAPER, ALONE, BOTH = "TCP", "paper", "selective", "selective and groupcast"
 DELAY, FRAMES, AIRTIME = "delivery_delay_mean_s", "messages_sent_per_delivery", "airtime_per_delivery_s"
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "repairs.png"
@@ -55,7 +56,7 @@ class Scene(NamedTuple):
 
 
 def scenes(out: Path) -> Iterator[Scene]:
-    hosts = out.name.rpartition("_")[2]
+    hosts = out.name.rpartition("_")[2].replace("standing", "stationary")
     studies = {radio: out / radio for radio in RADIOS} if not (out / "tables").is_dir() else {ALONE_ON[hosts]: out}
     for radio, study in studies.items():
         if not (study / "tables" / "runs.parquet").exists():
@@ -85,11 +86,17 @@ def print_means(found: list[Scene], metric: str, factor: float) -> None:
     print("| hosts, radio | where |", " | ".join(variants), "|")
     print("|---" * (2 + len(variants)) + "|")
     for scene in found:
-        cells = [
-            f"{factor * scene.mean(variant, metric):.3g}{'*' if variant in scene.unstable else ''}"
-            for variant in variants
-        ]
+        cells = [mean(scene, variant, metric, factor) for variant in variants]
         print(f"| {scene.hosts}, {scene.radio} | {scene.where} |", " | ".join(cells), "|")
+
+
+def mean(scene: Scene, variant: str, metric: str, factor: float) -> str:
+    """In words, with half of its interval; of unstable runs without, since another run would last longer."""
+    span = t_interval(np.array(scene.runs[variant][metric]), 0.95)
+    if variant in scene.unstable:
+        return f"{factor * span.mean:.3g}*"
+    digits = max(0, 2 - floor(log10(factor * span.mean)))
+    return f"{factor * span.mean:.{digits}f} ± {factor * (span.high - span.mean):.{digits}f}"
 
 
 def print_targets(found: list[Scene], variant: str) -> int:
@@ -156,7 +163,7 @@ def draw(found: list[Scene]) -> None:
                 if (scene.hosts, scene.where) == place and scene.radio in DRAWN:
                     for colour, variant in zip(COLOURS, variants, strict=False):
                         _mark(axes, scene, variant, colour)
-            axes.set_title(f"{place[0]} hosts, {place[1].replace('interval_s', 'every')} s", fontsize=9)
+            axes.set_title(f"{place[0]} hosts, a broadcast every {place[1].removeprefix('interval_s ')} s", fontsize=9)
             for axis, metric in ((axes.xaxis, FRAMES), (axes.yaxis, DELAY)):
                 means = [scene.mean(variant, metric) for scene in found for variant in variants]
                 log_axis(axis, min(means), max(means))
@@ -177,9 +184,10 @@ def draw(found: list[Scene]) -> None:
 def _mark(axes: Any, scene: Scene, variant: str, colour: str) -> None:
     spans = [t_interval(np.array(scene.runs[variant][metric]), 0.95) for metric in (FRAMES, DELAY)]
     (x, *x_ends), (y, *y_ends) = ((s.mean, s.mean - max(s.low, s.mean / 10), s.high - s.mean) for s in spans)
+    mark, size = DRAWN[scene.radio]
     axes.errorbar(
-        [x], [y], xerr=[[end] for end in x_ends], yerr=[[end] for end in y_ends], fmt=DRAWN[scene.radio], color=colour,
-        markersize=6, linewidth=1, markerfacecolor="white" if variant in scene.unstable else colour,
+        [x], [y], xerr=[[end] for end in x_ends], yerr=[[end] for end in y_ends], fmt=mark, color=colour,
+        markersize=size, linewidth=1, markerfacecolor="white" if variant in scene.unstable else colour,
     )  # fmt: skip
 
 
@@ -187,7 +195,7 @@ def _legend(axes: Any, variants: list[str]) -> tuple[list[Any], list[str]]:
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], color=c, marker="o", linestyle="none") for c, _ in zip(COLOURS, variants, strict=False)]
-    handles += [Line2D([], [], color="#555555", marker=mark, linestyle="none") for mark in DRAWN.values()]
+    handles += [Line2D([], [], color="#555555", marker=mark, linestyle="none") for mark, _ in DRAWN.values()]
     return handles, [*variants, *DRAWN]
 
 

@@ -71,6 +71,9 @@ minutes or at 16 GiB (`--minutes`, `--gib`). It is then not exhausted, and the c
 exit code 4.
 
 ## Results
+
+The cases with `repair: selective`, whose names begin with `repair_`, are reported in [Repairing lost
+frames](../protocols/repair.md#what-was-checked).
 """
 
 MUTANTS = """

@@ -16,7 +16,13 @@ from tests.cli.command import mobilenet
 from .mutants import classes_of, with_protocol
 
 
-@pytest.mark.parametrize("name", ["join", "one_move", "leave_and_join", "two_messages_one_crash"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("join", "one_move", "leave_and_join", "two_messages_one_crash"),
+        *("repair_join", "repair_one_move", "repair_leave_and_join"),
+    ],
+)
 def test_nothing_is_violated(name: str) -> None:
     report = list(explore([CASES[name]]))[-1]
     assert isinstance(report, Report)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
 HERE = Path(__file__).parent
-SEARCHES = 20
 WORKERS = 2
 
 
@@ -68,10 +67,10 @@ def searched(question: Question, seed: int, out: Path, spark: SparkSession) -> F
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_twenty_searches(name: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_searches_are_right(name: str, repetitions: int, spark: SparkSession, tmp_path: Path) -> None:
     question, mean, direction = CASES[name]
     counts, runs = Counter[str](), 0
-    for seed in range(1, SEARCHES + 1):
+    for seed in range(1, repetitions + 1):
         found = searched(question, seed, tmp_path / str(seed), spark)
         runs += found.runs
         (one,) = found.asked.requirements
@@ -81,5 +80,5 @@ def test_twenty_searches(name: str, spark: SparkSession, tmp_path: Path) -> None
         assert found.holds_at is not None and found.fails_at is not None
         wrong = one.lacks(mean(found.holds_at)) > one.tolerance or one.lacks(mean(found.fails_at)) < -one.tolerance
         counts["wrong" if wrong else "right"] += 1
-    print(f"{name}: {dict(counts)}, {runs / SEARCHES:.0f} runs on average")
-    assert counts["wrong"] <= most_wrong(SEARCHES) and counts["undecided"] <= SEARCHES / 10
+    print(f"{name}: {dict(counts)}, {runs / repetitions:.0f} runs on average")
+    assert counts["wrong"] <= most_wrong(repetitions) and counts["undecided"] <= repetitions / 10

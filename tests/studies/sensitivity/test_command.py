@@ -71,11 +71,11 @@ def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], said:
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_planted_keys_are_found_by_whole_screenings(tmp_path: Path) -> None:
-    """In at least 17 of 20 repetitions; the settings of a plug-in, three of which matter."""
+def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: Path) -> None:
+    """In at least 85 % of them; the settings of a plug-in, three of which matter."""
     right = 0
     with spark_session(local_master(2)) as session:
-        for repetition in range(20):
+        for repetition in range(repetitions):
             important = random.Random(repetition).sample(range(10), 3)
             seconds = [0.02] * 10
             for key, weight in zip(important, (0.3, 0.25, 0.2), strict=True):
@@ -89,7 +89,7 @@ def test_planted_keys_are_found_by_whole_screenings(tmp_path: Path) -> None:
             run(planned, out, local_master(2), lambda standing: None, allow_code=True, session=session)
             found = [row["key"] for row in table_rows(out, "sensitivity.csv")[:3]]
             right += set(found) == {f"protocol.settings.x{number}" for number in important}
-    assert right >= 17
+    assert right >= 0.85 * repetitions
 
 
 def scenario(seconds: list[float]) -> dict[str, object]:
