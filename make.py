@@ -423,7 +423,10 @@ def dist(arguments):
     setup()
     folder = os.path.abspath(arguments[0] if arguments else os.path.join(HERE, "dist"))
     with tempfile.TemporaryDirectory() as place:  # nothing that lies about in the clone gets in
-        code = "import sys; from setuptools import build_meta; print(build_meta.build_sdist(sys.argv[1]))"
+        code = (
+            "import sys; from mobilenet.rundir.stamp import keeping_commit; from setuptools import build_meta\n"
+            "with keeping_commit(): print(build_meta.build_sdist(sys.argv[1]))"
+        )
         steps = (
             [PYTHON, "-c", code, place],
             [PYTHON, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", place],

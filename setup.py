@@ -67,7 +67,11 @@ pictures = [f"mobilenet.viz.{name}" for name in find_packages(str(HERE / "viz"))
 setup(
     packages=[*find_packages(str(HERE), include=["mobilenet", "mobilenet.*"]), *pictures],
     package_dir={"mobilenet.viz": "viz"},
-    package_data={"mobilenet": ["py.typed"], "mobilenet.viz.map": ["web/*"], "mobilenet.viz.report": ["*.css"]},
+    package_data={
+        "mobilenet": ["py.typed", "commit.txt"],
+        "mobilenet.viz.map": ["web/*"],
+        "mobilenet.viz.report": ["*.css"],
+    },
     include_package_data=False,
     distclass=Compiled,
     cmdclass={"build_py": WithExamples},

@@ -23,6 +23,7 @@ from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
 from mobilenet.quoting import as_file_name, counted, quoted, shown, spelled_out
 from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.manifest import manifest
+from mobilenet.rundir.provenance import digest
 from mobilenet.rundir.reader import (
     RunError,
     read_coded,
@@ -31,6 +32,7 @@ from mobilenet.rundir.reader import (
     read_json,
     read_manifest,
 )
+from mobilenet.rundir.stamp import RUN, Inputs, made, stamping
 from mobilenet.rundir.writer import (
     AlreadyThere,
     RecordError,
@@ -274,8 +276,10 @@ def keep(
     """All that becomes of a simulated scenario, into a directory: the record, the verdict and the metrics. `own`: a
     user's metrics; `ended_by`: the error that ended the run.
     """
-    write_recording(partial, outcome.recording)
     write_scenario(partial, scenario)
+    inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.tables()["events"].fingerprint(), runs=1)
+    with stamping(made(command_of("RUN", scenario).partition(" --out ")[0], inputs)):
+        write_recording(partial, outcome.recording)
     facts = manifest_of(scenario, outcome, wall_s, command)
     if ended_by is not None:
         facts["ended_by_error"] = str(ended_by)

@@ -63,6 +63,7 @@ CALLS: dict[str, list[str]] = {
     "report": [f"report {RUN}", f"report {OF_STUDY}"],
     "spacetime": [f"spacetime {RUN} --around 2 --host h0"],
     "why": [f"why {RUN}"],
+    "explain": [f"explain {RUN}/events.parquet", f"explain {OF_STUDY}/tables/runs.csv"],
     "diff": [f"diff {RUN} {TOLD}"],
     "reference": ["reference"],
     "schema": ["schema"],

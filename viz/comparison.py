@@ -22,7 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.stamp import normal_command
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 
@@ -58,7 +60,8 @@ def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, wa
     tables = study_tables(study)
     if tables.comparison is None:
         raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` creates it")
-    with compose_figure(tables, wanted, look._replace(captions=captions)) as figure:
+    stamped = stamping_of(study, normal_command("compare", "STUDY", metric=wanted))
+    with compose_figure(tables, wanted, look._replace(captions=captions)) as figure, stamped:
         save(figure, target)
 
 

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mobilenet.rundir.kinds import kind_of
+from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.reader import read_manifest
+from mobilenet.rundir.stamp import normal_command
 from mobilenet.why.handoffs import Interruption, Interruptions
 from mobilenet.why.stories import Stories
 
@@ -25,7 +27,8 @@ def draw(
     """Write SVG, PNG or PDF, by the suffix. `message`: its deliveries, or the one at the node `at`; None: all of the
     measured time.
     """
-    with whole_file(target) as partial:
+    command = normal_command("why", *["RUN"] * len(runs), message=message, at=at)
+    with whole_file(target) as partial, stamping_of(runs, command):
         if message is None:
             _bars(
                 [bar for run, own in zip(runs, stories, strict=True) for bar in _bars_of(run, own, len(runs))], partial
@@ -36,7 +39,9 @@ def draw(
 
 def draw_handoffs(run: Path, walk: Interruptions, found: Sequence[Interruption], target: Path) -> None:
     """The same of interruptions by handoffs: a row for each, the longest first."""
-    with whole_file(target) as partial, page(8, 1.4 + 0.24 * min(len(found), MOST_ROWS)) as (figure, axes):
+    size = 8, 1.4 + 0.24 * min(len(found), MOST_ROWS)
+    stamped = stamping_of(run, normal_command("why", "RUN", handoffs=True))
+    with whole_file(target) as partial, stamped, page(*size) as (figure, axes):
         if found:
             note = draw_interruptions(axes, found, walk)
         else:

@@ -13,6 +13,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from mobilenet.rundir.provenance import stamping_of
+from mobilenet.rundir.stamp import in_text, normal_command
+
 from .figures.means import metrics_of_interest
 from .study_tables import StudyTables, study_tables
 from .style import percent
@@ -29,10 +32,13 @@ def write_means(
     shown = metrics_of_interest(tables, metrics)
     head, rows = head_and_rows(tables, shown)
     note = note_of_means(tables)
-    wanted = [("means.tex", _latex)] * latex + [("means.md", _markdown)] * markdown
-    for name, form in wanted:
-        (folder / name).write_text(form(head, rows, len(tables.factors), note), encoding="utf-8")
-    return [folder / name for name, _ in wanted]
+    wanted = [("means.tex", _latex, "% ", "")] * latex + [("means.md", _markdown, "\n<!-- ", " -->")] * markdown
+    command = normal_command("figures", "STUDY", metric=metrics, latex=latex, markdown=markdown)
+    with stamping_of(study, command):
+        for name, form, before, after in wanted:
+            text = in_text(form(head, rows, len(tables.factors), note), before, after)
+            (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name, *_ in wanted]
 
 
 def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:

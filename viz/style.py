@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mobilenet.rundir.stamp import KEY, stamp
 from mobilenet.why import kinds
 
 from .files import in_place_of
@@ -145,6 +146,10 @@ class Look(NamedTuple):
             return width_in, height_in
         return self.width_in, max(LEAST_HEIGHT_IN, height_in / width_in * self.width_in)
 
+    def options(self) -> dict[str, Any]:
+        """Return the options of `mobilenet figures` that change the content."""
+        return {"plain": not self.titles, "width": self.width_in}
+
     def panels(self, count: int, width_in: float, height_in: float) -> tuple[int, int, float, float]:
         """Rows and columns for panels of this size, and width and height of all: side by side where there is room."""
         width = self.width_in if self.width_in is not None else width_in * min(2, count)
@@ -168,7 +173,10 @@ class Drawn(NamedTuple):
 def save(figure: Any, target: Path) -> None:
     """SVG, PNG or PDF, by the suffix; without the time of day in it."""
     wrap_labels(figure)
-    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix.lower())
+    suffix = target.suffix.lower()
+    metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
+    if (line := stamp()) is not None:
+        metadata[{".svg": "Description", ".pdf": "Subject"}.get(suffix, KEY)] = line
     with in_place_of(target) as partial:
         figure.savefig(partial, dpi=DOTS_PER_INCH, metadata=metadata)
 

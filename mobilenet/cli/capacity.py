@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,7 +82,7 @@ def _search(
     quiet: bool,
 ) -> None:
     from mobilenet.studies.capacity import capacity as capacities
-    from mobilenet.studies.capacity.question import default_directory, plan
+    from mobilenet.studies.capacity.question import command_of, default_directory, plan
     from mobilenet.studies.capacity.words import span
     from mobilenet.studies.caveats import ADVICE, has_one_movement
     from mobilenet.studies.spark import local_master
@@ -98,11 +97,13 @@ def _search(
     master = where[0] or local_master(where[1])
     with keeping_what_is_done(), runs_progress(quiet) as update:
         done = capacities.search(planned, place, master, update, say, allow_code)
-    _end(done, place, _command(question, out, allow_code), as_json)
+    _end(done, question, place, command_of(question, question.name, out, allow_code), as_json)
 
 
-def _end(done: Any, place: Path, again: str, as_json: bool) -> None:
+def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> None:
     """Draw and print the answer; exit unless there is one, all runs were made, and none is violated."""
+    from mobilenet.rundir.provenance import stamping_of
+    from mobilenet.studies.capacity.question import normal_form
     from mobilenet.studies.capacity.words import HEAD, answer, assurance, more_runs, point_rows, support
     from mobilenet.viz.capacity import draw
     from mobilenet.viz.files import together
@@ -111,7 +112,7 @@ def _end(done: Any, place: Path, again: str, as_json: bool) -> None:
     for line in [f"failed: {line}" for line in done.failed[:10]] + [f"violated: {run}" for run in done.violated[:10]]:
         say(line, always=not as_json)
     if found.points:
-        with together(place) as fresh:
+        with together(place) as fresh, stamping_of(place, normal_form(question)):
             for suffix in ("svg", "png"):
                 draw(found, fresh / f"capacity.{suffix}")
     if as_json:
@@ -144,21 +145,3 @@ def _values(found: Any) -> str:
 def _rounded(least: int, needed: int) -> int:
     """Enough runs, in hundreds."""
     return -(-max(least, needed * 3 // 2) // 100) * 100
-
-
-def _command(question: Any, out: Path | None, allow_code: bool) -> str:
-    """The same command without its budget; it resumes the search."""
-    words = ["mobilenet capacity", quoted(Path(question.scenario)), "--vary", shlex.quote(question.vary)]
-    words += ["--from", f"{question.low:.12g}", "--to", f"{question.high:.12g}"]
-    for text in question.require:
-        words += ["--require", shlex.quote(text)]
-    options = [
-        ("tolerance", question.tolerance, 0.05), ("resolution", question.resolution, None),
-        ("error", question.error, 0.05), ("seed", question.seed, 1),
-    ]  # fmt: skip
-    for name, value, default in options:
-        words += [] if value == default else [f"--{name}", f"{value:.12g}"]
-    for text in question.set:
-        words += ["--set", shlex.quote(text)]
-    words += [] if out is None else ["--out", quoted(out)]
-    return " ".join([*words, *(["--allow-code"] if allow_code else [])])

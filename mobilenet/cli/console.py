@@ -41,6 +41,7 @@ NO_MEMORY = "out of memory; nothing was written"
 LONGEST_LINE = 800  # of what went wrong
 WIDEST = 10_000  # columns of a table
 SELDOM = (100_000, 20, 20)  # for the garbage collector: modules that are imported are not garbage
+REPEATED = "The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same."
 
 
 class Exit(IntEnum):

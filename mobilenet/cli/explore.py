@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say, writing
+from mobilenet.cli.console import REPEATED, Exit, fail, print_table, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, quoted, shown
@@ -56,7 +56,9 @@ def spacetime(
 
         from mobilenet.replay.rerun import protocol_messages
         from mobilenet.rundir.kinds import kind_of
+        from mobilenet.rundir.provenance import stamping_of
         from mobilenet.rundir.reader import read_events, read_manifest
+        from mobilenet.rundir.stamp import normal_command
         from mobilenet.verify.basis.verdict import ended_early
         from mobilenet.viz.files import whole_file
         from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
@@ -74,14 +76,12 @@ def spacetime(
         target = out or run / f"spacetime-{window.host}-{around.replace(':', '-')}.svg"
         with progress(quiet, "replaying") as update:
             messages, replayed = protocol_messages(run, update, allow_code)
-        with whole_file(target) as partial:
+        command = normal_command("spacetime", "RUN", around=around, host=window.host, margin_s=margin_s)
+        with whole_file(target) as partial, stamping_of(run, command):
             called = {**(manifest.get("host_names") or {}), **(manifest.get("station_names") or {})}
             arrows = draw(messages, events, window, partial, run.resolve().name, called)
         if replayed:
-            say(
-                "The run did not record its messages (record.messages), so it was repeated;"
-                " the fingerprint is the same."
-            )
+            say(REPEATED)
         if not arrows:
             say(f"{window.host} sends and receives nothing in this period; --margin-s 1 shows a longer period")
         say(f"{window.title}. The diagram shows {counted(len(arrows), 'message')}. Next: open {quoted(target)}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, reporting, say
+from mobilenet.cli.console import REPEATED, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet
 from mobilenet.cli.progress import progress
 from mobilenet.cli.tracks import parse_origin
@@ -94,7 +94,9 @@ def export(
 def _export_csv(directory: Path, target: Path, origin: Any) -> None:
     from mobilenet.export.source import source
     from mobilenet.export.tables import run_tables, study_tables
+    from mobilenet.rundir.provenance import stamping_of
     from mobilenet.rundir.reader import read_manifest
+    from mobilenet.rundir.stamp import normal_command
     from mobilenet.rundir.writer import run_directory
     from mobilenet.studies.tables import tables_of_what_is_there
 
@@ -103,7 +105,9 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
     # before anything is written: what cannot be read there does not concern the target
     if not is_run and (directory / "study.yaml").is_file() and (note := tables_of_what_is_there(directory)):
         say(note)
-    with run_directory(target) as folder:
+    at = None if origin is None else f"{origin.lon},{origin.lat}"
+    command = normal_command("export", "RUN" if is_run else "STUDY", csv=True, origin=at)
+    with run_directory(target) as folder, stamping_of(directory, command):
         if is_run:
             run_tables(opened, directory, folder)
         else:
@@ -115,11 +119,16 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:
     from mobilenet.export.geojson import without_trip, write_geojson, write_kepler
     from mobilenet.export.source import source
+    from mobilenet.rundir.provenance import stamping_of
+    from mobilenet.rundir.stamp import normal_command
     from mobilenet.viz.files import whole_file
 
     opened = source(directory, origin)
     opened.require_origin()
-    with whole_file(target, (".geojson", ".json")) as partial:
+    kind = "geojson" if epoch_s is None else "kepler"
+    at = None if origin is None else f"{origin.lon},{origin.lat}"
+    command = normal_command("export", "RUN", **{kind: True, "origin": at, "epoch_s": epoch_s})
+    with whole_file(target, (".geojson", ".json")) as partial, stamping_of(directory, command):
         count = write_geojson(opened, partial) if epoch_s is None else write_kepler(opened, partial, epoch_s)
     left = [] if epoch_s is None else without_trip(opened)
     if left:
@@ -140,7 +149,9 @@ def _export_shiviz(
 
     from mobilenet.export.shiviz import write_shiviz
     from mobilenet.replay.rerun import protocol_messages
+    from mobilenet.rundir.provenance import stamping_of
     from mobilenet.rundir.reader import read_events, read_manifest
+    from mobilenet.rundir.stamp import normal_command, write_sidecar
     from mobilenet.viz.files import whole_file
 
     _check_slice(*slice_s, read_manifest(directory).get("simulated_s"))
@@ -149,8 +160,11 @@ def _export_shiviz(
     events = pd.DataFrame(read_events(directory))
     with whole_file(target, (".log", ".txt")) as partial:
         count = write_shiviz(messages, events, partial, *slice_s)
+    command = normal_command("export", "RUN", shiviz=True, from_s=slice_s[0] or None, to_s=slice_s[1])
+    with stamping_of(directory, command):
+        write_sidecar(target)
     if replayed:
-        say("The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same.")
+        say(REPEATED)
     say(f"{quoted(target)}: {counted(count, 'event')}. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
 
 

@@ -21,7 +21,7 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
     "Run and watch": {"run": "run:run", "live": "live:live", "serve": "serve:serve", "check": "run:check"},
     "Inspect": {
         "show": "run:show", "map": "pictures:map_", "figures": "pictures:figures", "report": "pictures:report",
-        "spacetime": "explore:spacetime", "why": "why:why",
+        "spacetime": "explore:spacetime", "why": "why:why", "explain": "explain:explain",
     },
     "Compare": {
         "study": "study:study", "compare": "study_results:compare", "capacity": "capacity:capacity",

@@ -70,6 +70,8 @@ def robust(
 
 def _end(plan: Any, place: Path, done: list[Any]) -> None:
     """Write and print what came out on each radio; exit unless all runs were made and none is violated."""
+    from mobilenet.rundir.provenance import stamping_of
+    from mobilenet.rundir.stamp import in_text
     from mobilenet.studies.robust import robust as robustness
     from mobilenet.studies.robust.words import markdown, totals, without_mean
     from mobilenet.studies.rows import write_rows
@@ -81,14 +83,14 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
     violated = [result.store.runs / run for result in done for run in result.violated]
     for line in [f"failed: {line}" for line in failed[:10]] + [f"violated: {quoted(run)}" for run in violated[:10]]:
         say(line, always=True)
-    found = robustness.judge(plan, place)
-    with together(place) as fresh:
+    found, unclear = robustness.judge(plan, place), without_mean(done)
+    with together(place) as fresh, stamping_of(place, "mobilenet robust STUDY/study.yaml"):
         write_rows(fresh, "robust", robustness.rows(found))
-        write_text(fresh / "robust.md", markdown(plan, found, without_mean(done)))
+        write_text(fresh / "robust.md", in_text(markdown(plan, found, unclear), "\n<!-- ", " -->"))
         for suffix in ("svg", "png"):
             draw(plan.factor, plan.names, plan.study.confidence, found, fresh / f"robust.{suffix}")
     _print_claims(plan, found)
-    for line in without_mean(done):
+    for line in unclear:
         say(f"{line}: the backlog at stations and hosts keeps growing, so the mean is undefined")
     say(f"{totals(found)}; {quoted(place / 'robust.md')} contains the intervals, and robust.csv contains all numbers")
     if failed:

@@ -90,6 +90,8 @@ def inspect_tracks(
     The command prints extent, speeds, gaps, coverage and expected handoffs, and draws the tracks.
     """
     with reporting():
+        from mobilenet.rundir.provenance import inputs_of_file
+        from mobilenet.rundir.stamp import made, stamping
         from mobilenet.tracks.read import read_tracks
         from mobilenet.tracks.sites import read_sites
         from mobilenet.viz.files import whole_file
@@ -112,10 +114,11 @@ def inspect_tracks(
         _print(found, sites, _exchanged(recorded, found))
         target = out or (Path() if scenario is None else scenario.parent) / f"{_stem(file)}_tracks.png"
         replaced = ", replacing the existing file" if target.exists() else ""
-        with whole_file(target) as partial:
+        again = _again(file, stations, radio_of, range_m, origin, format, coordinates)
+        command = again.replace(quoted(file), "FILE", 1)
+        with whole_file(target) as partial, stamping(made(command, inputs_of_file(file))):
             draw(found, partial, file.name)
         say(f"Drawn: {quoted(target)}{replaced}")
-        again = _again(file, stations, radio_of, range_m, origin, format, coordinates)
         if _is_impossible(found, scenario, again):
             return
         if radio_of is not None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from mobilenet.export.source import Source, on_earth
 from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.stamp import as_member
 from mobilenet.rundir.writer import RecordError
 
 EPOCH_S = 1_704_067_200  # 2024-01-01T00:00:00Z, by default
@@ -102,7 +103,7 @@ def _write(features: Iterator[dict[str, Any]], target: Path) -> int:
                 text = json.dumps(feature, allow_nan=False).replace("<", "\\u003c")
                 file.write(("," if count else "") + "\n" + text)
                 count += 1
-            file.write("\n]}\n")
+            file.write(f"\n]{as_member()}}}\n")
     except OSError as error:
         raise RecordError(f"{target}: could not be written completely: {error.strerror}") from error
     return count

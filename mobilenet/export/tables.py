@@ -11,13 +11,14 @@ Source    RFC 4180; ours: docs/guide/tracks.md
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mobilenet.export.source import Source, on_earth
 from mobilenet.rundir.reader import RunError, read_columns, read_derived, read_manifest
+from mobilenet.rundir.stamp import in_document
+from mobilenet.rundir.writer import write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,8 @@ def run_tables(source: Source | None, folder: Path, target: Path) -> None:
     tables["metrics"] = pd.DataFrame([read_derived(folder, "metrics.json")])
     for name, table in tables.items():
         _write(table, target / f"{name}.csv")
+    names = [f"{name}.csv" for name in tables]
+    write_json(target / "contents.json", in_document({"run": folder.resolve().name, "files": names}))
 
 
 def _write(table: pd.DataFrame, path: Path) -> None:
@@ -99,21 +102,17 @@ def study_tables(folder: Path, target: Path) -> int:
         )
     for name, path in found.items():
         _copy(path, target / name)
-    about = {
-        "study": folder.resolve().name,
-        "files": {
-            "planned_runs.csv": "every run and its state",
-            "runs.csv": "one row per run, all metrics",
-            "summary.csv": "configuration x metric: n, mean, sd, interval",
-            "buffers.csv": "buffers over time",
-            "delays.csv": "percentiles of delays",
-            "distribution.csv": "distribution of delays",
-            "handoffs.csv": "one row per handoff of each run",
-            "comparison.csv": "levels against a baseline",
-            "effects.csv": "main effects and interactions of the factors",
-        },
+    files = {
+        "planned_runs.csv": "every run and its state",
+        "runs.csv": "one row per run, all metrics",
+        "summary.csv": "configuration x metric: n, mean, sd, interval",
+        "buffers.csv": "buffers over time",
+        "delays.csv": "percentiles of delays",
+        "distribution.csv": "distribution of delays",
+        "handoffs.csv": "one row per handoff of each run",
+        "comparison.csv": "levels against a baseline",
+        "effects.csv": "main effects and interactions of the factors",
     }
-    files: Any = about["files"]
-    about["files"] = {name: text for name, text in files.items() if name in found}
-    (target / "contents.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    about = {"study": folder.resolve().name, "files": {name: files[name] for name in files if name in found}}
+    write_json(target / "contents.json", in_document(about))
     return len(found)

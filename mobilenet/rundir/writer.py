@@ -20,6 +20,7 @@ from typing import Any
 
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES
+from mobilenet.rundir.stamp import for_tables
 from mobilenet.rundir.table import Table
 
 
@@ -52,8 +53,11 @@ def write_table(path: Path, columns: Mapping[str, list[Any]]) -> None:
 
     types, table = COLUMNS[path.stem], Table.of(columns)
     arrays = [table.arrow(name, types[name]) for name in columns]
+    made = pa.Table.from_arrays(arrays, names=list(columns))
     # without Arrow's own notes the file declares text, not codes of text
-    pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), path, store_schema=False)
+    with pq.ParquetWriter(path, made.schema, store_schema=False) as file:
+        file.write_table(made)
+        file.add_key_value_metadata(for_tables())
 
 
 class AlreadyThere(RecordError):

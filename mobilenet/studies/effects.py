@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mobilenet.rundir.provenance import stamping_of
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.configurations import Configuration
@@ -127,7 +128,8 @@ def by_metric(found: Sequence[Effect]) -> dict[str, list[Effect]]:
 def write_effects(path: Path, found: Sequence[Effect]) -> None:
     """effects.csv and effects.parquet, if there are any."""
     if found:
-        write_rows(path, "effects", [effect.row() for effect in found])
+        with stamping_of(path, "mobilenet compare STUDY"):
+            write_rows(path, "effects", [effect.row() for effect in found])
 
 
 def _levels(configurations: Sequence[Configuration], factor: str) -> list[Any]:

@@ -45,6 +45,7 @@ SCHEMA = pa.schema(
         ("verdict", pa.string()),
         ("duration_s", pa.float64()),
         ("manifest_sha256", pa.string()),
+        ("fingerprint", pa.string()),
         ("metrics", pa.map_(pa.string(), pa.float64())),
         ("buffers", pa.map_(pa.string(), pa.list_(pa.float64()))),
         ("delay_bins", pa.list_(pa.int32())),
@@ -52,7 +53,7 @@ SCHEMA = pa.schema(
         ("handoff_rows", pa.list_(HANDOFF)),
     ]
 )
-VERSION = "2"  # of what a row means; parts of another version are made again
+VERSION = "3"  # of what a row means; parts of another version are made again
 VERDICTS = ("valid", "violated", "unknown")
 MOST_BINS = 200_000  # 1e80 s
 RUNS_AT_ONCE = 10_000  # held in memory where Spark is not available
@@ -66,7 +67,7 @@ class Part(NamedTuple):
 
 
 def row(run: str, configuration: int, replication: int, seed: int, measured: Measured, facts: dict[str, Any]) -> Any:
-    """One row of a part; `facts`: verdict, duration_s, manifest_sha256."""
+    """One row of a part; `facts`: verdict, duration_s, manifest_sha256, fingerprint."""
     return {
         "run": run,
         "configuration": configuration,

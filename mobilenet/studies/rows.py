@@ -17,6 +17,8 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mobilenet.rundir.stamp import for_tables
+
 ROWS_AT_ONCE = 1_000
 
 
@@ -73,6 +75,7 @@ class RowFile:
             if kind is None:
                 self._flush()
         finally:
+            self._parquet.add_key_value_metadata(for_tables())
             self._parquet.close()
             self._text.close()
         for suffix, partial in self._partial.items():

@@ -22,6 +22,8 @@ from mobilenet.api import run
 from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.registry import MOBILE
 from mobilenet.quoting import as_file_name
+from mobilenet.rundir.provenance import stamping_of
+from mobilenet.rundir.stamp import in_document
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import OwnProtocol, ProcessScenario
 from mobilenet.studies import StudyError
@@ -155,12 +157,13 @@ def compare_study(path: Path) -> list[Finding] | None:
         require_metric(store.study, metric)
     values, unstable = values_of_runs(path, wanted.metrics), _unstable(path)
     found = findings(wanted, store.configurations, values, unstable, store.study.confidence)
-    write_rows(path, "comparison", [finding.row() for finding in found])
-    write_json(
-        path / "comparison.json",
-        {"factor": wanted.factor, "baseline": wanted.baseline, "confidence": store.study.confidence,
-         "equivalence_margin": wanted.equivalence_margin, "findings": [finding.row() for finding in found]},
-    )  # fmt: skip
+    document = {
+        "factor": wanted.factor, "baseline": wanted.baseline, "confidence": store.study.confidence,
+        "equivalence_margin": wanted.equivalence_margin, "findings": [finding.row() for finding in found],
+    }  # fmt: skip
+    with stamping_of(path, "mobilenet compare STUDY"):
+        write_rows(path, "comparison", [finding.row() for finding in found])
+        write_json(path / "comparison.json", in_document(document))
     return found
 
 

@@ -30,6 +30,8 @@ import pyarrow.parquet as pq
 
 from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.over_time import BUCKETS
+from mobilenet.rundir.provenance import combined, digest
+from mobilenet.rundir.stamp import STUDY, Inputs, made, stamping
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Aggregation
 from mobilenet.studies.csv_tables import AGAIN
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-RUN_COLUMNS = ["run", "configuration", "replication", "seed", "verdict", "duration_s", "metrics", "handoff_rows"]
+RUN_COLUMNS = [
+    "run", "configuration", "replication", "seed", "verdict", "fingerprint", "duration_s", "metrics", "handoff_rows",
+]  # fmt: skip
 OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
     Metric("steady", "share of runs whose warm-up ended; with `kind: steady_state`", symbol="share steady"),
     Metric(
@@ -65,11 +69,19 @@ class Aggregated(NamedTuple):
 
 def write_tables(store: Store, targets: list[int], spark: SparkSession | None = None) -> set[int]:
     """All tables; the configurations that are unstable. `targets`: of each configuration, its replications."""
-    if spark is None:
-        found = (_aggregated(table, store.study.confidence) for table in in_order(store.measured, targets))
-        return _write(store, found)
-    with TemporaryDirectory(dir=store.path, prefix=".pieces-") as folder:
-        return _write(store, _with_spark(store, spark, targets, Path(folder)))
+    with stamping(made("mobilenet study STUDY/study.yaml", _inputs(store, targets))):
+        if spark is None:
+            found = (_aggregated(table, store.study.confidence) for table in in_order(store.measured, targets))
+            return _write(store, found)
+        with TemporaryDirectory(dir=store.path, prefix=".pieces-") as folder:
+            return _write(store, _with_spark(store, spark, targets, Path(folder)))
+
+
+def _inputs(store: Store, targets: list[int]) -> Inputs:
+    """Return what `inputs_of` will find once the tables are written."""
+    columns = ("configuration", "replication", "fingerprint")
+    found = [one for table in in_order(store.measured, targets, columns) for one in table["fingerprint"].to_pylist()]
+    return Inputs(STUDY, digest(store.path / "study.yaml"), combined(found), len(found))
 
 
 def tables_of_what_is_there(directory: Path) -> str | None:
@@ -184,7 +196,8 @@ def _write(store: Store, found: Iterator[Aggregated]) -> set[int]:
 
 def _write_runs(store: Store, kept: IO[bytes], metrics: list[str], levels: Rows) -> None:
     columns = _level_columns(levels)
-    columns |= {name: pa.int64() for name in ("configuration", "replication", "seed")} | {"verdict": pa.string()}
+    columns |= {name: pa.int64() for name in ("configuration", "replication", "seed")}
+    columns |= {name: pa.string() for name in ("verdict", "fingerprint")}
     with RowFile(store.tables, "runs", columns | {name: pa.float64() for name in metrics}) as file:
         for row in _kept_rows(kept):
             own = {name: value for name, value in row.items() if name != "handoffs"}  # which is a metric, too: a number

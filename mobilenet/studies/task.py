@@ -74,9 +74,11 @@ def _performed(folder: Path, kind: str, job: Job) -> dict[str, Any] | None:
             mark = folder / "starting" / job.run
             mark.write_text("x" * (attempts + 1), encoding="ascii")
             run(scenario, job.seed, directory, allow_code=True, keep_early_end=False)  # the study's caller was asked
+        manifest = read_json(directory, "manifest.json")
         facts = {
             "verdict": read_json(directory, "verdict.json")["verdict"],
-            "duration_s": read_json(directory, "manifest.json")["duration_s"],
+            "duration_s": manifest["duration_s"],
+            "fingerprint": manifest["fingerprint"],
             "manifest_sha256": parts.manifest_digest(directory),
         }
         own = own_metrics(scenario, allow_code=True) if kind == "steady_state" and scenario.metrics else ()

@@ -24,8 +24,10 @@ from mobilenet.metrics.deliveries import delays_in
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import counted
 from mobilenet.rundir.kinds import kind_of
+from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.reader import RunError, read_frame
 from mobilenet.rundir.schema import BUFFERS, buffers_of
+from mobilenet.rundir.stamp import normal_command
 from mobilenet.why.stories import recorded_stories
 
 from ..files import make_folder
@@ -60,10 +62,11 @@ def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Drawn]
     record = _record(directory)
     make_folder(folder)
     drawn = []
-    for name, _, wanted, _ in FIGURES:
-        if wanted(record):
-            with _drawing(record, name, look) as (figure, title, note):
-                drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
+    with stamping_of(directory, normal_command("figures", "RUN", **look.options())):
+        for name, _, wanted, _ in FIGURES:
+            if wanted(record):
+                with _drawing(record, name, look) as (figure, title, note):
+                    drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
     return drawn
 
 

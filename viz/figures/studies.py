@@ -18,6 +18,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from mobilenet.metrics.buffers import BUFFERS
+from mobilenet.rundir.provenance import stamping_of
+from mobilenet.rundir.stamp import normal_command
 from mobilenet.studies import StudyError
 from mobilenet.studies.effects import is_screening, study_effects
 
@@ -64,6 +66,12 @@ def study_figures(
     `metrics`, `x`: what the means show, and over which factor; by default what the study compares, over the factor
     with most levels.
     """
+    command = normal_command("figures", "STUDY", metric=metrics, x=x, **look.options())
+    with stamping_of(study, command):
+        return _drawn(study, folder, look, metrics, x)
+
+
+def _drawn(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[Drawn]:
     tables = study_tables(study)
     make_folder(folder)
     drawn, varied = _effects(tables, folder, look, metrics), varied_factors(tables)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.reader import RunError, read_manifest
+from mobilenet.rundir.stamp import in_page, normal_command
 
 from ..files import whole_file
 from .data import document
@@ -22,6 +24,7 @@ def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES
     """Write the map of a run; returns its size in bytes. A file of that name is replaced only by a complete one.
     `frames_in`: the folder of frames.parquet, if the run itself has none."""
     read_manifest(run)
+    options = {"tiles": tiles, "losses": frames_in is not None}
     with whole_file(out, (".html", ".htm")) as partial:
         data = document(run, deliveries, frames_in)
         if tiles and data["origin"] is None:
@@ -29,6 +32,7 @@ def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES
                 f"{run}: --tiles needs a position on Earth, but the scenario has no origin: {{lon, lat}}; specify one,"
                 " or draw the map without --tiles"
             )
-        content = page(data, tiles).encode("utf-8")
+        with stamping_of(run, normal_command("map", "RUN", **options)):
+            content = in_page(page(data, tiles)).encode("utf-8")
         partial.write_bytes(content)
     return len(content)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mobilenet.rundir.provenance import stamping_of
+from mobilenet.rundir.stamp import in_page, normal_command
+
 from ..files import whole_file
 from ..study_tables import is_study
 from .run import run_page
@@ -12,8 +15,8 @@ from .study import study_page
 
 def draw(directory: Path, out: Path) -> int:
     """Write the report of a run or a study; its size in bytes. Raises RunError or StudyError for what is neither."""
-    page = study_page if is_study(directory) else run_page
-    with whole_file(out, (".html", ".htm")) as partial:
-        content = page(directory).encode("utf-8", "backslashreplace")
+    page, name = (study_page, "STUDY") if is_study(directory) else (run_page, "RUN")
+    with whole_file(out, (".html", ".htm")) as partial, stamping_of(directory, normal_command("report", name)):
+        content = in_page(page(directory)).encode("utf-8", "backslashreplace")
         partial.write_bytes(content)
     return len(content)

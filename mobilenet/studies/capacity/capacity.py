@@ -17,12 +17,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mobilenet.rundir.provenance import stamping_of
+from mobilenet.rundir.stamp import in_document, in_text
 from mobilenet.rundir.writer import write_json
 from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Progress, run_all
 from mobilenet.studies.capacity.answer import Found
 from mobilenet.studies.capacity.feasibility import Judge, Judged, Row
-from mobilenet.studies.capacity.question import Plan
+from mobilenet.studies.capacity.question import Plan, normal_form
 from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
 from mobilenet.studies.capacity.words import markdown, progress_note
 from mobilenet.studies.commands import require_programs
@@ -141,9 +143,10 @@ def search(
             targets = run_all(store, spark, progress, rounds)
             write_tables(store, targets, spark)
         found = rounds.found(targets)
-        write_rows(out, "capacity", found.rows())
-        write_json(out / "capacity.json", found.json())
-        write_text(out / "capacity.md", markdown(found))
+        with stamping_of(out, normal_form(plan.question)):
+            write_rows(out, "capacity", found.rows())
+            write_json(out / "capacity.json", in_document(found.json()))
+            write_text(out / "capacity.md", in_text(markdown(found), "\n<!-- ", " -->"))
         planned, made = read_rows(out / "runs.csv"), read_rows(store.tables / "runs.csv")
     return Outcome(
         store,

@@ -11,13 +11,14 @@ Source    ours: docs/guide/capacity.md
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import as_file_name
+from mobilenet.quoting import as_file_name, quoted
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_writer import inline
@@ -239,3 +240,26 @@ def _changes(question: Question) -> dict[str, Any]:
     if isinstance(question.set, Mapping):
         return dict(question.set)
     return {key: node.plain() for key, node in given_values(question.set, question.word("set")).items()}
+
+
+def command_of(question: Question, scenario: str, out: Path | None = None, allow_code: bool = False) -> str:
+    """Return the same command without its budget; it resumes the search."""
+    words = ["mobilenet capacity", quoted(Path(scenario)), "--vary", shlex.quote(question.vary)]
+    words += ["--from", f"{question.low:.12g}", "--to", f"{question.high:.12g}"]
+    for text in question.require:
+        words += ["--require", shlex.quote(text)]
+    options = [
+        ("tolerance", question.tolerance, 0.05), ("resolution", question.resolution, None),
+        ("error", question.error, 0.05), ("seed", question.seed, 1),
+    ]  # fmt: skip
+    for name, value, default in options:
+        words += [] if value == default else [f"--{name}", f"{value:.12g}"]
+    for text in question.set:
+        words += ["--set", shlex.quote(text)]
+    words += [] if out is None else ["--out", quoted(out)]
+    return " ".join([*words, *(["--allow-code"] if allow_code else [])])
+
+
+def normal_form(question: Question) -> str:
+    """Return the command for the provenance of files: without directories, and without a budget."""
+    return command_of(question, Path(question.name).name)

@@ -18,6 +18,8 @@ import numpy as np
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
+from mobilenet.rundir.provenance import stamping_of
+from mobilenet.rundir.stamp import normal_command
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
@@ -121,8 +123,18 @@ def run(
     """
     done = run_study(plan.study, out, master, progress, say, allow_code, session)
     if not done.failed:
-        write_rows(out, SCREENING, _rows(plan, out))
+        with stamping_of(out, _normal_form(plan.question)):
+            write_rows(out, SCREENING, _rows(plan, out))
     return done
+
+
+def _normal_form(question: Question) -> str:
+    """Return the command for the provenance of files: without directories."""
+    keys = ",".join(question.keys)
+    return normal_command(
+        "sensitivity", Path(question.name).name, keys=keys, metric=question.metrics,
+        trajectories=question.trajectories, replications=question.replications, seed=question.seed, set=question.set,
+    )  # fmt: skip
 
 
 def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
