@@ -36,8 +36,9 @@ from mobilenet.rundir.stamp import (
 def inputs_of(directory: Path) -> Inputs:
     """Return what identifies a run, a study, or the studies of several radios."""
     if (directory / "manifest.json").is_file():
-        manifest = read_json(directory, "manifest.json")
-        return Inputs(RUN, digest(directory / "scenario.yaml"), manifest.get("fingerprint"), 1)
+        found = str(read_json(directory, "manifest.json").get("fingerprint"))
+        fingerprint = found if re.fullmatch("[0-9a-f]{64}", found) else None  # an edited one goes into no page
+        return Inputs(RUN, digest(directory / "scenario.yaml"), fingerprint, 1)
     if (directory / "study.yaml").is_file():
         return Inputs(STUDY, digest(directory / "study.yaml"), *_of_runs(directory / "tables" / "runs.csv"))
     inside = sorted(path.parent for path in directory.glob("*/study.yaml"))

@@ -98,6 +98,7 @@ def test_figures_of_many_configurations(
     monkeypatch.setattr(studies, "study_tables", lambda study: tables)
     monkeypatch.setattr(studies, "study_effects", lambda *given: [])
     monkeypatch.setattr(style, "save", lambda figure, target: said.extend(t.get_text() for t in figure.axes[0].texts))
-    drawn = [figure.path.stem for figure in study_figures(Path("study"), tmp_path, style.Look((".svg",)))]
+    (tmp_path / "study.yaml").touch()
+    drawn = [figure.path.stem for figure in study_figures(tmp_path, tmp_path, style.Look((".svg",)))]
     assert drawn == expected
     assert any(text.startswith("No effects: ") for text in said) == (len(counts) > 2)
