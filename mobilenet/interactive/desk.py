@@ -208,7 +208,7 @@ class Desk:
         session = self.session
         if session.is_real_time:
             raise ScenarioError(
-                "why: a run in real time cannot be repeated, so what a delivery waited for is not known"
+                "why: a run in real time cannot be repeated, so the causes of its delays are not known"
             )
         found = self.stream.who_has(command.message)
         host = int(command.host[1:])
