@@ -57,10 +57,10 @@ def capacity(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find how far a key can go.
+    """Find how far a setting can be pushed.
 
     The command finds the largest or smallest value at which all requirements hold, with a stated probability of error.
-    If it was stopped, it resumes.
+    If the command was stopped, run it again to resume.
     """
     if master is not None and workers is not None:
         fail("--workers sets the number of cores on this machine; with --master, the master sets it", Exit.BAD_INPUT)

@@ -50,7 +50,7 @@ def sensitivity(
     """Rank settings by how much they matter.
 
     The command runs the scenario at points of Morris trajectories, in the same worlds at each point, and ranks the keys
-    by the mean size of the change that they cause. If the command was stopped, run it again to resume.
+    by how much they change the metric on average. If the command was stopped, run it again to resume.
     """
     if master is not None and workers is not None:
         fail("--workers sets the number of cores on this machine; with --master, the master sets it", Exit.BAD_INPUT)
