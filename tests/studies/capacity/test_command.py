@@ -64,7 +64,9 @@ def test_what_it_leaves(place: Path) -> None:
     assert found["runs"] == len(pd.read_csv(out / "runs.csv")) == len(pd.read_csv(out / "tables" / "runs.csv"))
     assert (out / "capacity.png").stat().st_size > 10_000
     page = (out / "capacity.md").read_text()
-    assert "**The largest wireless.loss is " in page and "Percentiles are those of each run, averaged" in page
+    assert (
+        "**The largest wireless.loss is " in page and "Percentiles are computed for each run, and then averaged" in page
+    )
 
 
 def test_all_values_meet_the_same_worlds(place: Path) -> None:
@@ -124,8 +126,14 @@ def test_undecided_within_the_budget_and_the_printed_command_resumes(place: Path
 @pytest.mark.parametrize(
     ("requirement", "answer"),
     [
-        ("delivery_delay_mean_s <= 1000", "holds everywhere: the requirements hold at all 5 tried values, and so for"),
-        ("delivery_delay_mean_s >= 1000", "holds nowhere: the requirements fail at all 5 tried values, and so for"),
+        (
+            "delivery_delay_mean_s <= 1000",
+            "holds everywhere: the requirements hold at all 5 tried values, and therefore for",
+        ),
+        (
+            "delivery_delay_mean_s >= 1000",
+            "holds nowhere: the requirements fail at all 5 tried values, and therefore for",
+        ),
         ("broadcasts >= 1", "holds everywhere"),
     ],
 )
