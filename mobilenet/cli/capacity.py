@@ -34,7 +34,7 @@ def capacity(
         typer.Option(
             "--tolerance",
             metavar="SHARE",
-            help="Share of each limit; a mean this close to it may be decided either way.",
+            help="Share of each limit; if a mean is this close to its limit, either decision is right.",
         ),
     ] = 0.05,
     resolution: Annotated[
@@ -57,13 +57,13 @@ def capacity(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find how far a key can go.
+    """Find how far a setting can be pushed.
 
     The command finds the largest or smallest value at which all requirements hold, with a stated probability of error.
-    If it was stopped, it resumes.
+    If the command was stopped, run it again to resume.
     """
     if master is not None and workers is not None:
-        fail("--workers sets the number of cores on this machine; with --master, the master decides", Exit.BAD_INPUT)
+        fail("--workers sets the number of cores on this machine; with --master, the master sets it", Exit.BAD_INPUT)
     with reporting(quiet or as_json):
         from mobilenet.studies.capacity.question import Question
 
@@ -127,7 +127,10 @@ def _end(done: Any, place: Path, again: str, as_json: bool) -> None:
     if found.is_over_budget:
         more = more_runs(found)
         if more:
-            say(f"about {counted(more, 'more run')} would decide {_values(found)}; a larger --tolerance needs fewer")
+            say(
+                f"about {counted(more, 'more run')} would settle the question at {_values(found)}; with a"
+                " larger --tolerance, fewer are needed"
+            )
         say(f"Next: {again} --budget {_rounded(2 * found.asked.budget, found.runs + more)}")
     else:
         say(f"Next: mobilenet report {quoted(place)}")

@@ -50,7 +50,7 @@ def robust(
         if master is not None and workers is not None:
             fail(
                 "expected either --workers or --master, not both: --workers sets the number of cores on this machine;"
-                " with --master, the master decides",
+                " with --master, the master sets it",
                 Exit.BAD_INPUT,
             )
         chosen = None if radios is None else [name.strip() for name in radios.split(",") if name.strip()]

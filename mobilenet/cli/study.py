@@ -81,7 +81,7 @@ def study(
         if master is not None and workers is not None:
             fail(
                 "expected either --workers or --master, not both: --workers sets the number of cores on this machine;"
-                " with --master, the master decides",
+                " with --master, the master sets it",
                 Exit.BAD_INPUT,
             )
         places.append(place)
