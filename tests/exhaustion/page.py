@@ -72,8 +72,8 @@ exit code 4.
 
 ## Results
 
-The cases with `repair: selective`, whose names begin with `repair_`, are reported in [Repairing lost
-frames](../protocols/repair.md#what-was-checked).
+The cases with `repair: selective`, whose names begin with `repair_`, are reported in [Repairing
+lost frames](../protocols/repair.md#what-was-checked).
 """
 
 MUTANTS = """
