@@ -107,7 +107,7 @@ def _legend(figure: Any, found: Found) -> None:
     labels = [state.value for state in states]
     if any(judged.runs_away for judged in found.points.values()):
         handles.append(Line2D([], [], color=COLOURS[3], marker="x", linestyle="none"))
-        labels.append("backlog runs away")
+        labels.append("backlog grows without bound")
     handles += [Line2D([], [], color=QUIET, linestyle="--"), Patch(color="#E8E8E8")]
     labels += ["limit", "tolerance"]
     if found.interval is not None:

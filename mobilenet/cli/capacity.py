@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
-from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, ScenarioFile, Workers
+from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, ScenarioFile, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
 from mobilenet.quoting import counted, quoted
@@ -33,7 +33,7 @@ def capacity(
         typer.Option(
             "--tolerance",
             metavar="SHARE",
-            help="Share of each limit; a mean this close to it may be decided either way.",
+            help="Share of each limit; if a mean is this close to its limit, either decision is right.",
         ),
     ] = 0.05,
     resolution: Annotated[
@@ -56,13 +56,12 @@ def capacity(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find how far a key can go.
+    """Find how far a setting can be pushed.
 
     The command finds the largest or smallest value at which all requirements hold, with a stated probability of error.
-    If it was stopped, it resumes.
+    If the command was stopped, run it again to resume.
     """
-    if master is not None and workers is not None:
-        fail("--workers sets the number of cores on this machine; with --master, the master decides", Exit.BAD_INPUT)
+    refuse_both(master, workers)
     with reporting(quiet or as_json):
         from mobilenet.studies.capacity.question import Question
 
@@ -128,7 +127,10 @@ def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> No
     if found.is_over_budget:
         more = more_runs(found)
         if more:
-            say(f"about {counted(more, 'more run')} would decide {_values(found)}; a larger --tolerance needs fewer")
+            say(
+                f"about {counted(more, 'more run')} would settle the question at {_values(found)}; with a"
+                " larger --tolerance, fewer are needed"
+            )
         say(f"Next: {again} --budget {_rounded(2 * found.asked.budget, found.runs + more)}")
     else:
         say(f"Next: mobilenet report {quoted(place)}")

@@ -46,7 +46,10 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
         f" the slowest 5 % ({counted(tail.deliveries, one)}) have a mean delay of {_mean(tail, node)}"
     )
     if stories.record.of_datagrams:
-        say("Deliveries reported by programs are not explained: no datagram is known to carry a particular message.")
+        say(
+            "Deliveries reported by programs are not explained, because the record does not show which datagrams"
+            " carried which message."
+        )
     _print_parts(whole, tail, node)
     say(f"{percent(whole.held_ns / max(1, whole.delay_ns))} of the delay was spent waiting behind other messages.")
     for title, name_of in (("cell", lambda one: one.station), ("receiver", lambda one: one.node)):

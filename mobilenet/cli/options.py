@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mobilenet.cli.console import Exit, fail
+
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (YAML).")]
 RunDirectory = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 StudyDirectory = Annotated[Path, typer.Argument(metavar="STUDY", help="The directory of a finished study.")]
@@ -40,3 +42,13 @@ Metrics = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only the results, as JSON.")]
 RunOrStudy = Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="The directory of a run or of a study.")]
+
+
+def refuse_both(master: str | None, workers: int | None) -> None:
+    """Fail if both options are given."""
+    if master is not None and workers is not None:
+        fail(
+            "expected either --workers or --master, not both: --workers sets the number of cores on this machine;"
+            " with --master, the master sets it",
+            Exit.BAD_INPUT,
+        )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
-from mobilenet.cli.options import AllowCode, Master, Quiet, Workers
+from mobilenet.cli.options import AllowCode, Master, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
 from mobilenet.quoting import counted, quoted
@@ -47,12 +47,7 @@ def robust(
         from mobilenet.studies.robust.words import RADIO_HEAD, radio_row, said_of_mac
         from mobilenet.studies.spark import local_master
 
-        if master is not None and workers is not None:
-            fail(
-                "expected either --workers or --master, not both: --workers sets the number of cores on this machine;"
-                " with --master, the master decides",
-                Exit.BAD_INPUT,
-            )
+        refuse_both(master, workers)
         chosen = None if radios is None else [name.strip() for name in radios.split(",") if name.strip()]
         plan = robustness.plan(study, chosen, obstacles, allow_code)
         print_table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
-from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, ScenarioFile, Workers
+from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, ScenarioFile, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
 from mobilenet.quoting import counted, quoted
@@ -50,10 +50,9 @@ def sensitivity(
     """Rank settings by how much they matter.
 
     The command runs the scenario at points of Morris trajectories, in the same worlds at each point, and ranks the keys
-    by the mean size of the change that they cause. If the command was stopped, run it again to resume.
+    by how much they change the metric on average. If the command was stopped, run it again to resume.
     """
-    if master is not None and workers is not None:
-        fail("--workers sets the number of cores on this machine; with --master, the master decides", Exit.BAD_INPUT)
+    refuse_both(master, workers)
     with reporting(quiet or as_json):
         from mobilenet.studies.sensitivity import sensitivity as screening
         from mobilenet.studies.spark import local_master
@@ -91,7 +90,7 @@ def _end(planned: Any, done: Any, place: Path, as_json: bool) -> None:
     of_processes = isinstance(study.base(), ProcessScenario)
     head = ("key", "size", f"{study.confidence * 100:g} % interval", "signed", "spread", "p (Holm)")
     for metric in metrics:
-        say(f"Mean size of the change of {axis_name(metric, of_processes)} over the range of each key, largest first:")
+        say(f"Average change of {axis_name(metric, of_processes)} over the range of each key, largest first:")
         print_table(head, [_line(row) for row in found if row["metric"] == metric], right=[1, 2, 3, 4, 5])
     say(f"{quoted(place / 'sensitivity.csv')} contains all numbers")
     if done.violated:

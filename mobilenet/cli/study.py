@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, say, was_stopped
-from mobilenet.cli.options import AllowCode, Master, Overrides, Quiet, Workers
+from mobilenet.cli.options import AllowCode, Master, Overrides, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.quoting import counted, quoted
 
@@ -78,12 +78,7 @@ def study(
             given += [f"{option} {shlex.quote(str(value))}" for option, value in options if value is not None]
             say(" ".join(["Next: mobilenet study", quoted(study), *given, *(["--allow-code"] if allow_code else [])]))
             return
-        if master is not None and workers is not None:
-            fail(
-                "expected either --workers or --master, not both: --workers sets the number of cores on this machine;"
-                " with --master, the master decides",
-                Exit.BAD_INPUT,
-            )
+        refuse_both(master, workers)
         places.append(place)
         with keeping_what_is_done(), runs_progress(quiet) as update:
             done = studies.run_study(declared, place, master or local_master(workers), update, say, allow_code)

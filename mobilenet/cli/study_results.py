@@ -128,7 +128,7 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
     for metric, own in by_metric(effects).items():
         words = axis_name(metric, tables.of_processes)
         if own[0].is_size:
-            say(f"Mean size of the change of {words} over the range of each key, the largest first:")
+            say(f"Average change of {words} over the range of each key, largest first:")
         else:
             say(f"Effects on {words} relative to the first level of each factor, averaged over the other factors:")
         head = ("effect", "", f"{tables.confidence * 100:g} % interval", "p (Holm)")

@@ -137,7 +137,7 @@ def _require_known(format: str, coordinates: str) -> None:
     known = {"--format": (format, FORMATS), "--coordinates": (coordinates, ("auto", "metres", "lonlat"))}
     for option, (value, values) in known.items():
         if value not in values:
-            fail(f"{option}: unknown value {value[:40]!r}, expected one of {', '.join(values)}", Exit.BAD_INPUT)
+            fail(f"{option}: unknown value {value[:40]!r}; expected one of {', '.join(values)}", Exit.BAD_INPUT)
 
 
 def _again(

@@ -96,7 +96,7 @@ def asked(what: Mapping[str, Any]) -> dict[str, Any]:
                 "at_s: an intervention takes effect now; leave at_s out; for an earlier time, go back first"
             )
         if not _KEY.fullmatch(key):
-            raise ScenarioError(f"{cut(repr(key), 60)}: unknown key, expected a key of an intervention")
+            raise ScenarioError(f"{cut(repr(key), 60)}: unknown key; expected a key of an intervention")
     return dict(what)
 
 

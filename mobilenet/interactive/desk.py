@@ -207,9 +207,7 @@ class Desk:
     def _why(self, command: commands.Why) -> dict[str, Any]:
         session = self.session
         if session.is_real_time:
-            raise ScenarioError(
-                "why: a run in real time cannot be repeated, so what a delivery waited for is not known"
-            )
+            raise ScenarioError("why: a run in real time cannot be repeated, so the causes of its delays are not known")
         found = self.stream.who_has(command.message)
         host = int(command.host[1:])
         if host not in found["host"]:

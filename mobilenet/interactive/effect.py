@@ -148,7 +148,8 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
     if alike:
         sentences.append(f"The worlds show no measurable difference in {', or in '.join(alike)}.")
     return (
-        f"Effect of the {said(one)} on the following {after_s:.3g} s, from {worlds} worlds with and without it"
+        f"Effect of the {said(one)} on the following {after_s:.3g} s, from {worlds} worlds with and without"
+        " the intervention"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
     )
 

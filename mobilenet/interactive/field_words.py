@@ -21,11 +21,11 @@ OF_MEMBERSHIP = "whether the host is out, joining, a member, or leaving"
 WORDS: dict[type, dict[str, str]] = {
     Stable: {
         "status": OF_MEMBERSHIP,
-        "ses": "number of the host's last session; it only grows",
+        "ses": "number of the host's last session; this number only grows",
         "lc": "last session that a station has confirmed; -1 for none",
         "nxt": "number of the next message to deliver in that session",
         "seq h": "number of the host's next own message",
-        "sbuf": "own messages that no station has acknowledged",
+        "sbuf": "messages of this host that no station has acknowledged",
         "gap on join": "whether this join repairs a context that was lost, so that the application gets a gap",
     },
     Host: {
@@ -33,7 +33,7 @@ WORDS: dict[type, dict[str, str]] = {
         "connected": "whether a station has confirmed the session",
         "cell": "number of the station in whose cell the host is",
         "session station": "station with which the session was opened",
-        "cookie": "number by which the station recognises a request that is not outdated",
+        "cookie": "number by which the station recognises that a request is not outdated",
         "want leave": "whether the host leaves as soon as its own messages are acknowledged",
     },
     SelectiveHost: {
@@ -41,7 +41,7 @@ WORDS: dict[type, dict[str, str]] = {
         "reports": "number of reports of the current gap since the last progress",
     },
     Station: {
-        "check": "whether the station checks its own state as it goes",
+        "check": "whether the station checks its own state while it runs",
         "expiry s": "seconds of silence after which the station gives up on a host",
         "ctx": "contexts: the hosts for which the station keeps state",
     },
@@ -49,7 +49,7 @@ WORDS: dict[type, dict[str, str]] = {
         "host": "number of the host",
         "state": "role of the station for this host: owner, joining, waiting, or handing over",
         "ses": "session that the station serves, or that it requests",
-        "rq": "the request: its session, and a number of the station that requests",
+        "rq": "the request: its session, and a number chosen by the requesting station",
         "pin": "oldest number of the stream that is kept for this host while a request is in progress",
         "seq h": "number of the next message that is expected from the host",
         "base": "where the stream of the cell begins for this host",
@@ -67,14 +67,14 @@ WORDS: dict[type, dict[str, str]] = {
         "bound": "number of the station's next message when the handoff was answered",
         "undelivered": "messages that the previous owner reports as missing at the host",
         "expired": "whether the station has given up on the host",
-        "gap": "whether the host has missed messages for good",
+        "gap": "whether the host has permanently missed messages",
         "heard": "simulated time at which the host was last heard here",
     },
     TcpStable: {
         "status": OF_MEMBERSHIP,
-        "ses": "number of the last link that the host asked for; it only grows",
+        "ses": "number of the last link that the host asked for; this number only grows",
         "seq": "number of the host's next own message",
-        "unsent": "own messages that no station has acknowledged",
+        "unsent": "messages of this host that no station has acknowledged",
         "via": "station of the last safe link; or of the one before it, as long as that station knows more",
     },
     TcpHost: {

@@ -152,7 +152,7 @@ class Server:
             await self._stop.wait()
 
     async def _request(self, connection: ServerConnection, request: Request) -> Response | None:
-        """The page, or None: a socket that may be opened."""
+        """Return the page, or None if the WebSocket may be opened."""
         try:
             parts = urlsplit(request.path)
             given = parse_qs(parts.query).get("token", [""])[0]

@@ -118,7 +118,7 @@ def capacity(
     number of runs; `overrides`: as for run; `workers`, `master`, `allow_code`: as for study.
     """
     if workers is not None and master is not None:
-        raise StudyError("workers sets the number of cores on this machine; with master, the master decides")
+        raise StudyError("workers sets the number of cores on this machine; with master, the master sets it")
     if isinstance(scenario, Mapping) and out is None:
         raise StudyError("out: missing; a scenario that is given as a dictionary needs a directory")
     given = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario

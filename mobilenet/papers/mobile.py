@@ -171,7 +171,7 @@ def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
         paired_values(others["dynamic"], others["static_25"], "delivery_delay_mean_s") if others else None
     )
     yield line(
-        "walking compared with standing, 25 messages a second",
+        "walking compared with stationary, 25 messages a second",
         "delivery_delay_mean_s, difference",
         "+0.05 s",
         walking - standing,

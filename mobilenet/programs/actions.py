@@ -137,4 +137,6 @@ def require(action: Mapping[str, Any], role: Role) -> None:
     if name == "timer" and ("after_ns" in action) == ("between_ns" in action):
         raise ValueError("a timer needs either after_ns or between_ns")
     if action.get("payload_bytes", 0) > action.get("bytes", MOST):
-        raise ValueError(f"payload_bytes is {action['payload_bytes']}, which is more than bytes, {action['bytes']}")
+        raise ValueError(
+            f"payload_bytes is {action['payload_bytes']}, expected at most the value of `bytes`, {action['bytes']}"
+        )

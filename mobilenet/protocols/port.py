@@ -44,8 +44,8 @@ def timer_name(name: str) -> Callable[[Act], Act]:
 class MessageId(NamedTuple):
     """The identifier of one application message, such as h12:0 in the record."""
 
-    host: Id  # The number of the host that broadcast it.
-    seq: Number  # Its number among the messages of that host: 0, 1, 2, ...
+    host: Id  # The number of the host that broadcast the message.
+    seq: Number  # The number of the message among those of that host: 0, 1, 2, ...
 
 
 class Message(Protocol):

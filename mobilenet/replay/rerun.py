@@ -76,10 +76,10 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     if isinstance(scenario, ProcessScenario) and what not in ("programs", "causes"):
         raise RunError(f"{directory}: a run of processes, whose {what} are counted but not recorded individually")
     if scenario.protocol.name == "datagrams":
-        expected = f"a run that recorded its {what}, with --set record.{what}=true"
+        expected = f"cannot be repeated; expected a run that recorded its {what}, with --set record.{what}=true"
         if what == "programs":
-            expected = "a run of programs in virtual time, because this run has no lines to send to its programs"
-        raise RunError(f"{directory}: a run in real time, which cannot be repeated; expected {expected}")
+            expected = "has no lines to send to its programs; expected a run of programs in virtual time"
+        raise RunError(f"{directory}: a run in real time, which {expected}")
     require_allowed(scenario, allow_code)
     try:
         recording = simulate(scenario.changed([f"record.{what}=true"]), progress, allow_code).recording

@@ -131,7 +131,7 @@ def require_files(scenario: ScenarioFile, root: Node) -> None:
         if not is_file(file)
     ]
     absent += [
-        line(root, path, f"{pattern!r} matches no file next to the scenario")
+        line(root, path, f"{pattern!r} does not match any file next to the scenario")
         for path, pattern in scenario.patterns()
         if not files_matching(scenario.folder, pattern)
     ]
@@ -220,7 +220,7 @@ def override(root: Node, change: str) -> None:
             inside.setdefault(key, Node(None, shown))
         else:
             kind = f"a list of {len(inside)}" if isinstance(inside, list) else "a single value"
-            raise ScenarioError(f"{shown}: {'.'.join(keys[:place])} is {kind}, which contains no {key!r}")
+            raise ScenarioError(f"{shown}: {'.'.join(keys[:place])} is {kind}, which does not contain {key!r}")
         if last:
             inside[index] = parse_value(text, shown) if text.strip() else Node(None, shown)
         node = inside[index]

@@ -136,7 +136,9 @@ class Datagrams(Parameters):
         if self.logs is not None and "{me}" not in self.logs:
             raise ValueError("logs: expected {me}, which is replaced by the host's number")
         if self.logs is not None and max(len(name.encode()) for name in self.logs.split("/")) > LONGEST_NAME_BYTES:
-            raise ValueError(f"logs: expected a path whose names have at most {LONGEST_NAME_BYTES} bytes")
+            raise ValueError(
+                f"logs: expected a path in which each component is at most {LONGEST_NAME_BYTES} bytes long"
+            )
         if self.own_port == self.port:
             raise ValueError(f"own_port: the network listens on port {self.port}; expected a different port")
         return self

@@ -85,22 +85,22 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
             node = node.value.get(named[1], node)
             what = what[named.end() :]
     elif kind == "extra_forbidden":
-        what = f"unknown key, {_suggestion(str(location[-1]), sorted(_fields(model, location[:-1])), 'known here')}"
+        what = f"unknown key; {_suggestion(str(location[-1]), sorted(_fields(model, location[:-1])), 'known here')}"
     elif kind == "missing":
-        what = "missing: the list is too short" if isinstance(location[-1], int) else "missing, and it has no default"
+        what = "missing: the list is too short" if isinstance(location[-1], int) else "missing; this key has no default"
     elif kind == "union_tag_not_found":
         key = context["discriminator"].strip("'")
         path.append(key)
-        what = f"missing, expected one of {', '.join(sorted(_tags(model, location, key)))}"
+        what = f"missing; expected one of {', '.join(sorted(_tags(model, location, key)))}"
     elif kind == "union_tag_invalid":
         key = context["discriminator"].strip("'")
         path.append(key)
         node = node.value.get(key, node)
         choices = re.findall(r"'([^']*)'", context["expected_tags"])
-        what = f"unknown {key} {_short(node)}, {_suggestion(str(node.value), choices, 'expected one of')}"
+        what = f"unknown {key} {_short(node)}; {_suggestion(str(node.value), choices, 'expected one of')}"
     elif kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
-        what = f"unknown value {_short(node)}, {_suggestion(str(node.value), choices, 'expected one of')}"
+        what = f"unknown value {_short(node)}; {_suggestion(str(node.value), choices, 'expected one of')}"
     elif kind in KINDS:
         what = f"expected {KINDS[kind]}, got {_short(node)}"
     elif kind in BOUNDS:
@@ -131,7 +131,7 @@ def _suggestion(name: str, choices: Sequence[str], otherwise: str) -> str:
     close = get_close_matches(name, choices, 1, cutoff=0.7)
     close = close or [choice for choice in choices if name and choice.startswith(name + "_")]
     if not choices:
-        return "it takes no settings"
+        return "no settings are defined here"
     return f"did you mean {close[0]!r}?" if close else f"{otherwise}: {', '.join(choices)}"
 
 

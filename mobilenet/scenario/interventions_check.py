@@ -148,9 +148,10 @@ def _link_problem(scenario: MobileKeys, sites: NDArray[np.float64], ends: tuple[
     if a != b and (b < len(sites) if wires is None else {(a, b), (b, a)} & set(wires)):
         return None
     if wires is None:
-        there = f"all pairs of s0 to s{len(sites) - 1} have one"
+        there = f"all pairs of s0 to s{len(sites) - 1} have a link"
     else:
         named = [f"s{min(wire)}-s{max(wire)}" for wire in sorted(tuple(sorted(wire)) for wire in wires)]
         more = len(named) - MOST_NAMED
-        there = f"there are {', '.join(named[:MOST_NAMED]) or 'none'}" + (f" and {more} more" if more > 0 else "")
+        there = f"the links are {', '.join(named[:MOST_NAMED])}" if named else "no two stations are linked"
+        there += f" and {more} more" if more > 0 else ""
     return f"no link between s{a} and s{b}; {there}"

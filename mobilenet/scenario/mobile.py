@@ -2,7 +2,7 @@
 
 Model     the keys of mobile_keys.py, checked together by preflight.py. Files that it names are looked for in the
           scenario's own folder.
-Errors    ScenarioError, one line for each problem: `dynamic.yaml:14: wireless.range: unknown key, did you mean
+Errors    ScenarioError, one line for each problem: `dynamic.yaml:14: wireless.range: unknown key; did you mean
           'range_m'?`
 Source    ours: docs/guide/scenarios.md
 """

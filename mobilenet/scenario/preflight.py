@@ -116,11 +116,12 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, Datagrams):
         if scenario.workload.arrivals != "none":
-            yield "workload.arrivals", "with datagrams, the programs decide when they broadcast; expected none"
+            yield "workload.arrivals", "with datagrams, only the programs start broadcasts; expected none"
         if hosts is not None and hosts > MOST_HOSTS:
             yield (
                 "hosts.count",
-                f"{hosts} with datagrams, expected at most {MOST_HOSTS} (one octet of an address)",
+                f"{hosts}, expected at most {MOST_HOSTS} with datagrams, because a host's number is one octet"
+                " of an address",
             )
     if hosts is not None:
         yield from _strangers(scenario, hosts)

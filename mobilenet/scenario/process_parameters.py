@@ -221,7 +221,7 @@ class Poisson(Parameters):
     """Each source broadcasts a Poisson-distributed number of t.u. after 0."""
 
     kind: Literal["poisson"] = "poisson"
-    mean: Tu = Field(default=1000.0, description="mean time at which a source broadcasts")
+    mean: Tu = Field(default=1000.0, description="mean of the Poisson-distributed time at which each source broadcasts")
 
     @property
     def typical(self) -> float:

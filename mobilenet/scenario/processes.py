@@ -286,7 +286,7 @@ class ProcessScenario(ScenarioFile):
         if self.crashes and protocol.tolerates_crashes is False:
             yield "faults" if self.faults else "random_faults", f"{protocol.name} does not survive crashes"
         elif self.crashes and self.detector is None and not isinstance(protocol, DisjointPaths):
-            yield "detector", f"{protocol.name} needs one to survive crashes"
+            yield "detector", f"{protocol.name} needs a failure detector to survive crashes"
         if isinstance(protocol, BestEffort) and self.detector is not None and self.detector.mode != "perfect":
             yield "detector.mode", "best_effort loses messages after a false suspicion; expected mode: perfect"
         if isinstance(self.network, WiredNetwork) and self.network.edges is not None:

@@ -137,8 +137,8 @@ def _obstacles(obstacles: ObstaclesParameters, decide_sight: bool, folder: Path,
     except (ScenarioError, OSError):
         what = f"buildings of {Path(obstacles.file).name}"
     if decide_sight:  # with umi walls cost nothing else
-        return f"{what} (which decide the line of sight)"
-    return f"{what} ({obstacles.per_wall_db:g} dB a wall, {obstacles.per_metre_db:g} dB/m)"
+        return f"{what} (which determine the line of sight)"
+    return f"{what} ({obstacles.per_wall_db:g} dB for each wall, {obstacles.per_metre_db:g} dB/m)"
 
 
 def _both(wireless: WirelessParameters) -> Iterator[str]:

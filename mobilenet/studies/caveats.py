@@ -26,7 +26,7 @@ ADVICE = (
     " each replication"
 )
 
-ENDS = {PROBABLY: "; more replications or longer runs are needed to decide", UNSTABLE: ", so no other mean exists"}
+ENDS = {PROBABLY: "; more replications or longer runs are needed to settle this", UNSTABLE: ", so no other mean exists"}
 
 
 def has_one_movement(scenario: AnyScenario) -> bool:

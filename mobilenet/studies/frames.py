@@ -124,7 +124,7 @@ def study(
     if workers is not None and master is not None:
         raise StudyError(
             "expected either workers or master, not both: `workers` sets the number of cores on this machine; with"
-            " `master`, the master decides"
+            " `master`, the master sets it"
         )
     declared = Study.of(plain_values(what, "study"), Path()) if isinstance(what, Mapping) else Path(what)
     place = None if out is None else Path(out)

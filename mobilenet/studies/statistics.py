@@ -50,7 +50,7 @@ def t_interval(values: Values, confidence: float = 0.95) -> Interval:
     """Student's t interval of the mean."""
     n = len(values)
     if n < 2:
-        raise ValueError("an interval needs two replications")
+        raise ValueError("an interval needs at least two replications")
     sd = float(np.std(values, ddof=1))
     return Interval(n, float(np.mean(values)), sd, _t_quantile((1 + confidence) / 2, n - 1) * sd / math.sqrt(n))
 
@@ -195,7 +195,7 @@ def skewed_bounds(values: Values, error: float) -> Bounds:
     """
     n = len(values)
     if n < 3:
-        raise ValueError("the skewness needs three replications")
+        raise ValueError("the skewness needs at least three replications")
     mean = float(np.mean(values))
     centred = values - mean
     variance = float(np.mean(centred**2))

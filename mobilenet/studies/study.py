@@ -133,7 +133,7 @@ def require_metric(study: Study, metric: str) -> None:
     if metric not in known and not may_be:
         close = get_close_matches(metric, known, 1)
         raise StudyError(
-            f"unknown metric {metric!r}{f', did you mean {close[0]!r}?' if close else ''}; the metrics are:"
+            f"unknown metric {metric!r}{f' (did you mean {close[0]!r}?)' if close else ''}; the metrics are:"
             f" {', '.join(known)}"
         )
 

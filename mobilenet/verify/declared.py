@@ -78,7 +78,7 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     if form is not None:
         return form
     if manifest.get("real_time") is not None and getattr(scenario.protocol, "name", "") != "datagrams":
-        return "real_time, but nothing in this scenario runs in real time"
+        return "real_time is present, but nothing in this scenario runs in real time"
     if replication != 0:
         return f"replication is {_short(replication)}, expected 0"
     is_drawn = isinstance(scenario, AdversarySchedule)
@@ -86,14 +86,14 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     error = manifest.get("ended_by_error")
     can_be_stopped = not isinstance(scenario, ProcessScenario)  # only runs with hosts are played live
     if error is not None and not brings_code and not (can_be_stopped and str(error).startswith(STOPPED)):
-        return "ended_by_error, but the scenario has no custom code that could fail"
+        return "ended_by_error is present, but the scenario has no custom code that could fail"
     if str(error).startswith(STOPPED) and error != f"{STOPPED}{manifest['simulated_s']:.9g} s":
         return f"ended_by_error is {_short(error)}, but {manifest['simulated_s']:.9g} s were simulated"
     if error is not None and manifest["quiescent"] and manifest["simulated_s"] >= manifest["duration_s"]:
-        return "ended_by_error, but the run is at rest after its active part"
+        return "ended_by_error is present, but the run is at rest after its active part"
     clocked = manifest.get("own_clock")
     if clocked is not None and not isinstance(getattr(scenario, "protocol", None), ProcessProgram):
-        return "own_clock, but the scenario has no processes that are programs"
+        return "own_clock is present, but the scenario has no processes that are programs"
     if clocked is not None and not _are_processes(clocked, manifest["processes"]):
         return f"own_clock is {_short(clocked)}, expected a list of processes from p0 to p{manifest['processes'] - 1}"
     own = manifest.get("own_metrics", {})
@@ -112,11 +112,11 @@ def _form_problem(manifest: dict[str, Any]) -> str | None:
     """What is not of the form that every run writes."""
     wall_s, version, waiting = (manifest.get(key) for key in ("wall_s", "mobilenet_version", "not_at_rest"))
     if not isinstance(wall_s, (int, float)) or isinstance(wall_s, bool) or not 0 <= wall_s < LONGEST_S:
-        return f"wall_s is {_short(wall_s)}, expected seconds"
+        return f"wall_s is {_short(wall_s)}, expected a number of seconds"
     if not isinstance(version, str) or not re.fullmatch(r"\d[\w.+!-]{0,60}", version):
-        return f"mobilenet_version is {_short(version)}, expected a version"
+        return f"mobilenet_version is {_short(version)}, expected a version such as 0.1.0"
     if waiting is not None and manifest["quiescent"]:
-        return "not_at_rest, but the run is at rest"
+        return "not_at_rest is present, but the run is at rest"
     real_time = manifest.get("real_time")
     if real_time is not None and not isinstance(real_time, dict):
         return f"real_time is {_short(real_time)}, expected an object"

@@ -61,7 +61,7 @@ KINDS: Final = {
     OUT_OF_COVERAGE: "the host is out of coverage",
     HANDOFF: "the host is between two sessions",
     ELSEWHERE: "the host is still with another station",
-    PROGRAM: "inside a program or plug-in, until another event made it act",
+    PROGRAM: "held by a program or plug-in until another event makes it act",
     UNEXPLAINED: "not explained by the record",
 }
 LEGS: Final = {

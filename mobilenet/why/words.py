@@ -138,7 +138,7 @@ class Words:
         if not named:
             return ""
         more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-        return f" (there at the same time: {', '.join(named[:MOST_NAMED])}{more})"
+        return f" (also on the air at that time: {', '.join(named[:MOST_NAMED])}{more})"
 
     def _overlapping(self, row: int, node: str) -> Iterator[int]:
         record = self._record

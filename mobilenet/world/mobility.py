@@ -92,7 +92,7 @@ class HostsParameters(Parameters):
         if isinstance(self.mobility, Tracks) and self.count is not None:
             raise ValueError("count: determined by the tracks; to use fewer of them, set mobility.max_hosts")
         if not isinstance(self.mobility, Tracks) and self.count is None:
-            raise ValueError("count: missing, expected the number of hosts")
+            raise ValueError("count: missing; expected the number of hosts")
         return self
 
 

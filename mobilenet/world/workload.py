@@ -51,7 +51,7 @@ class WorkloadParameters(Parameters):
     def _complete(self) -> WorkloadParameters:
         if self.arrivals in ("exponential", "periodic"):
             if self.interval_s is None:
-                raise ValueError("interval_s: missing, expected seconds between a host's broadcasts")
+                raise ValueError("interval_s: missing; expected seconds between a host's broadcasts")
         elif self.interval_s is not None:
             raise ValueError(f"interval_s: has no effect if arrivals are {self.arrivals!r}")
         if self.messages and self.arrivals != "explicit":

@@ -19,7 +19,7 @@ SCENARIOS: dict[str, tuple[bytes, str]] = {
     "open bracket": (b"seed: [1\n", "it.yaml:2: not YAML"),
     "tab": (b"a:\n\tb: 1\n", "it.yaml:2: not YAML"),
     "twice": (FIRST_TEXT.encode() + b"seed: 2\n", "duplicate key 'seed'"),
-    "unknown key": (FIRST_TEXT.encode() + b"wireless: {range: 3}\n", "unknown key, did you mean 'range_m'?"),
+    "unknown key": (FIRST_TEXT.encode() + b"wireless: {range: 3}\n", "unknown key; did you mean 'range_m'?"),
     "wrong type": (FIRST_TEXT.replace("count: 6", "count: six").encode(), "hosts.count: expected"),
     "too many": (
         FIRST_TEXT.replace("count: 6", "count: 100000").replace("interval_s: 2", "interval_s: 0.001").encode(),

@@ -51,7 +51,8 @@ def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -
     assert delay["pairs"] == itself["pairs"] == 6
     assert 0 < delay["low"] < delay["high"] < itself["low"]  # who is down waits longest
     assert job.text.startswith(
-        "Effect of the crash of h3 at 8 s on the following 20 s, from 6 worlds with and without it (95 % intervals):"
+        "Effect of the crash of h3 at 8 s on the following 20 s, from 6 worlds with and without the"
+        " intervention (95 % intervals):"
         " The mean delivery delay "
     )
     study = Path(job.result["directory"])
@@ -135,7 +136,8 @@ def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> No
         {"metric": CELL[0], "pairs": 27, "difference": 0.1, "low": -0.1, "high": 0.3},
     ]
     assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, found) == (
-        "Effect of the crash of h0 at 4 s on the following 20 s, from 30 worlds with and without it (95 % intervals):"
+        "Effect of the crash of h0 at 4 s on the following 20 s, from 30 worlds with and without the"
+        " intervention (95 % intervals):"
         " The mean delivery delay rises by 0.410 s ± 0.050 s. Too few runs have a value for the mean delay"
         " at h0 itself. The worlds show no measurable difference in the number of deliveries (-2.0 ± 3.0), or in the"
         " mean delay at the other hosts of h0's cell (+0.10 s ± 0.20 s in 27 worlds)."

@@ -71,7 +71,7 @@ def test_programs_go_on_and_hosts_crash_and_recover(
             done.append(str(session.do("recover", host="h1")["do"]))
     assert session.is_over and done == ["crash", "cut", "radio_off", "recover"]
     late = asked(desk, command="why", message="h0:0", host="h1")
-    assert late == "why: a run in real time cannot be repeated, so what a delivery waited for is not known"
+    assert late == "why: a run in real time cannot be repeated, so the causes of its delays are not known"
     with pytest.raises(ScenarioError, match="ended at 4 s; start the run again with a longer duration_s"):
         session.do("crash", host="h2")
     assert asked(desk, command="save", name="mine") == ""

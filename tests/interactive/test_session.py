@@ -138,7 +138,7 @@ def test_who_goes_back_to_the_time_of_an_intervention_keeps_it(live: LiveSession
     [
         ("crash", {"host": "h99"}, "h99 does not exist; there are 6 hosts, h0 to h5"),
         ("crash", {"host": 3}, "host: "),
-        ("explode", {"host": "h1"}, "do: unknown do explode, expected one of: crash"),
+        ("explode", {"host": "h1"}, "do: unknown do explode; expected one of: crash"),
         ("drag", {"host": "h1"}, "to_m: missing"),
         ("drag", {"host": "h1", "to_m": [0, 1e9]}, "to_m: "),
         ("loss", {"loss": 2}, "loss: should be at most 1, got 2"),

@@ -199,13 +199,13 @@ def test_a_session_after_a_crash_tells_what_was_missed(window: Window) -> None:
     hand = f"{APP}.run.handoffs"
     session = f"{hand}.host.findIndex((h, i) => h === 3 && {hand}.causes[{hand}.cause[i]] === 'recovery')"
     page.evaluate(f"{APP}.cards.openHandoff({session})")
-    page.until("document.querySelector('.mn-content').textContent.includes('Broadcast while it was down')")
+    page.until("document.querySelector('.mn-content').textContent.includes('Broadcast while the host was down')")
     words = window.value("document.querySelector('.mn-content').textContent")
     missed = window.value(
         f"{APP}.run.messages.time.filter((t, m) => t > 8 && t < 12 && {APP}.run.messages.host[m] !== 3).length"
     )
     assert missed > 3
-    assert f"Broadcast while it was down{missed}, all delivered by " in words
+    assert f"Broadcast while the host was down{missed}, all delivered by " in words
 
 
 def test_who_has_a_message_is_asked_once_at_a_time(window: Window) -> None:

@@ -69,7 +69,9 @@ def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
     if e["ev"] == "broadcast": do("complete", id=[me, 77])"""
     done = played(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
     assert done.verdicts["completion"].answer == "violated"
-    assert re.search(r"is notified of p\d:77, which no process has broadcast", done.verdicts["completion"].explanation)
+    assert re.search(
+        r"is notified that p\d:77 is complete, but no process has broadcast", done.verdicts["completion"].explanation
+    )
 
 
 def test_who_fails_before_anything_happens_leaves_a_run(tmp_path: Path) -> None:

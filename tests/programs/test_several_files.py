@@ -78,7 +78,7 @@ def test_a_study_of_them_repeats_from_elsewhere(samples: Path, tmp_path: Path, m
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [
-        ("[nothing]", "protocol.files.0: 'nothing' matches no file next to the scenario"),
+        ("[nothing]", "protocol.files.0: 'nothing' does not match any file next to the scenario"),
         ("[lib, ../x]", "protocol.files.1: expected a path from the scenario's folder to a file or folder inside"),
         ("[lib, events.parquet]", "protocol.files.1: 'events.parquet' is the name of a file in a run directory"),
         ("['*']", "protocol.files.0: 'events.parquet' is the name of a file in a run directory"),

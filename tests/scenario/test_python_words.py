@@ -26,7 +26,7 @@ KEYS: dict[str, Any] = {
     "workload": {"interval_s": 2},
 }
 STUDY: dict[str, Any] = {"scenario": str(FIRST), "factors": {"hosts.count": [1, 2]}, "replications": {"min": 2}}
-COUT = "hosts.cout: unknown key, did you mean 'count'?"
+COUT = "hosts.cout: unknown key; did you mean 'count'?"
 
 
 def refused(action: Callable[..., Any], *arguments: Any, **named: Any) -> str:
@@ -84,7 +84,7 @@ def test_lines_of_a_file_are_still_told(tmp_path: Path) -> None:
         ({"set": {"hosts.cout": 1}}, f"study: set.hosts.cout: hosts.cout=1: {COUT}"),
         ({"replications": -2}, "study: replications: expected keys with values in { }, got -2"),
         ({"factors": {"hosts.count": [{1}]}}, "study['factors']['hosts.count'][0]: got {1} (set), expected numbers"),
-        ({"scenario": KEYS | {"seeds": 3}}, "study: factors: scenario: seeds: unknown key, did you mean 'seed'?"),
+        ({"scenario": KEYS | {"seeds": 3}}, "study: factors: scenario: seeds: unknown key; did you mean 'seed'?"),
     ],
 )
 def test_studies_are_named(changes: dict[str, Any], expected: str, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from tests.conftest import SCENARIOS
 
 TOWN = (
     "IEEE 802.11g, 6 Mb/s broadcast, 12 Mb/s unicast; log-distance path loss (n = 2.6, 40.05 dB at 1 m), 20.4 dBm;"
-    " Nakagami fading (m = 1.5 below 80 m, 0.75 beyond); log-normal shadowing (4 dB, 13 m); 114 buildings (9 dB a wall,"
+    " Nakagami fading (m = 1.5 below 80 m, 0.75 beyond); log-normal shadowing (4 dB, 13 m); 114 buildings (9"
+    " dB for each wall,"
     " 0.4 dB/m); noise figure 7 dB, preamble at -82 dBm and 4 dB, ED -62 dBm"
 )
 
@@ -55,7 +56,7 @@ def test_of_the_town(tmp_path: Path) -> None:
         (
             {"model": "sinr", "path_loss": {"model": "umi"}, "obstacles": {"file": "gone.json"}},
             "IEEE 802.11g mixed with b, 2 Mb/s broadcast, 24 Mb/s unicast; 3GPP TR 38.901 UMi street canyon (2.4 GHz,"
-            " stations at 10 m, hosts at 1.5 m), 20.4 dBm; buildings of gone.json (which decide the line of sight);"
+            " stations at 10 m, hosts at 1.5 m), 20.4 dBm; buildings of gone.json (which determine the line of sight);"
             " noise figure 7 dB, preamble at -82 dBm and 4 dB, ED -62 dBm",
         ),
         (

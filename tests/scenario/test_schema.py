@@ -62,7 +62,7 @@ def test_frozen() -> None:
 @pytest.mark.parametrize(
     "old, new, expected",
     [
-        ("  range_m: 120", "  range: 120", "a.yaml:8: wireless.range: unknown key, did you mean 'range_m'?"),
+        ("  range_m: 120", "  range: 120", "a.yaml:8: wireless.range: unknown key; did you mean 'range_m'?"),
         ("  range_m: 120", "  range_m: far", "a.yaml:8: wireless.range_m: expected a number, got far"),
         ("  range_m: 120", "  range_m: -1", "a.yaml:8: wireless.range_m: should be more than 0, got -1"),
         ("  range_m: 120", "  range_m: true", "a.yaml:8: wireless.range_m: expected a number, got true"),
@@ -75,23 +75,23 @@ def test_frozen() -> None:
             "  count: 10000000000000",
             "a.yaml:10: hosts.count: should be at most 100000, got 10000000000000",
         ),
-        ("  count: 70\n", "", "a.yaml:9: hosts.count: missing, expected the number of hosts"),
-        ("duration_s: 400\n", "", "a.yaml:2: duration_s: missing, and it has no default"),
+        ("  count: 70\n", "", "a.yaml:9: hosts.count: missing; expected the number of hosts"),
+        ("duration_s: 400\n", "", "a.yaml:2: duration_s: missing; this key has no default"),
         (
             "random_waypoint",
             "random_way",
-            "a.yaml:11: hosts.mobility.model: unknown model random_way, did you mean 'random_waypoint'?",
+            "a.yaml:11: hosts.mobility.model: unknown model random_way; did you mean 'random_waypoint'?",
         ),
         (
             "mobile_causal",
             "none",
-            "a.yaml:12: protocol.name: unknown name none, expected one of: mobile_causal, tcp_flooding, beacon, own,"
+            "a.yaml:12: protocol.name: unknown name none; expected one of: mobile_causal, tcp_flooding, beacon, own,"
             " program, datagrams",
         ),
         (
             "{name: mobile_causal}",
             "{windw: 3}",
-            "a.yaml:12: protocol.name: missing, expected one of beacon, datagrams, mobile_causal, own, program,"
+            "a.yaml:12: protocol.name: missing; expected one of beacon, datagrams, mobile_causal, own, program,"
             " tcp_flooding",
         ),
         ("rings: 1", "rings: 1000", "a.yaml:5: stations.layout.rings: should be at most 50, got 1000"),
@@ -108,9 +108,9 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
 @pytest.mark.parametrize(
     "override, expected",
     [
-        ("wireless.range=5", "wireless.range: unknown key, did you mean 'range_m'?"),
+        ("wireless.range=5", "wireless.range: unknown key; did you mean 'range_m'?"),
         ("wireless.mode=a", "wireless.broadcast_rate_mbps: mode a has no rate of 2 Mb/s, only 6"),
-        ("wireless.mode=x", "wireless.mode: unknown value x, expected one of: b, g_mixed, g_erp, a"),
+        ("wireless.mode=x", "wireless.mode: unknown value x; expected one of: b, g_mixed, g_erp, a"),
         ("wireless.unicast_rate_mbps=3", "wireless.unicast_rate_mbps: mode g_mixed has no rate of 3 Mb/s"),
         ("wireless.interference_range_m=100", "should be at least range_m (120), got 100"),
         ("wireless.range_m=1e-9", "wireless.range_m: the area that hosts walk in is empty"),
@@ -125,7 +125,7 @@ def test_refused_with_line_path_and_advice(old: str, new: str, expected: str | N
         ("seed=", "seed: expected a whole number, got null"),
         ("seed", "expected key=value"),
         ("=5", "expected key=value"),
-        ("seed.x=5", "seed is a single value, which contains no 'x'"),
+        ("seed.x=5", "seed is a single value, which does not contain 'x'"),
         ("seed={a: *x}", "alias *x"),
         ("warmup_s=400", "warmup_s: should be less than duration_s"),
         ("hosts.mobility.speed_mps=[2, 1]", "hosts.mobility.speed_mps: expected 0.001 <= lowest <= highest"),
@@ -219,7 +219,7 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
         (
             TEXT,
             ["wireless.mac=csma"],
-            "overrides: wireless.mac=csma: wireless.mac: unknown value csma, expected one of: dcf, acking",
+            "overrides: wireless.mac=csma: wireless.mac: unknown value csma; expected one of: dcf, acking",
         ),
         (
             ACKING,

@@ -173,9 +173,9 @@ WRONG = [
     ({"at_s": 1, "do": "crash", "host": "h1", "to_m": [0, 0]}, "to_m: unknown key"),
     (
         {"at_s": 1, "do": "cut", "link": ["s2", "s0"]},
-        "interventions.0.link: no link between s0 and s2; there are s0-s1, s1-s2",
+        "interventions.0.link: no link between s0 and s2; the links are s0-s1, s1-s2",
     ),
-    ({"at_s": 1, "do": "mend", "link": ["s0", "s0"]}, "no link between s0 and s0; there are s0-s1, s1-s2"),
+    ({"at_s": 1, "do": "mend", "link": ["s0", "s0"]}, "no link between s0 and s0; the links are s0-s1, s1-s2"),
     ({"at_s": 1, "do": "mend", "link": ["s0", "s1"], "loses": True}, "loses: unknown key"),
     (
         {"at_s": 1, "do": "radio_off", "station": "s3"},
@@ -257,7 +257,7 @@ def test_links_and_stations_have_one_at_a_time() -> None:
 def test_in_a_mesh_all_pairs_have_a_link() -> None:
     mesh = "stations.backbone={kind: vcube_causal}"
     scenario([{"at_s": 1, "do": "cut", "link": ["s0", "s2"]}], mesh)
-    with pytest.raises(ScenarioError, match="no link between s0 and s3; all pairs of s0 to s2 have one"):
+    with pytest.raises(ScenarioError, match="no link between s0 and s3; all pairs of s0 to s2 have a link"):
         scenario([{"at_s": 1, "do": "cut", "link": ["s0", "s3"]}], mesh)
 
 

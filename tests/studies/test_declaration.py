@@ -96,7 +96,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
         (
             "wireless.loss: 0.1",
             "wireless.lost: 0.1",
-            ("study.yaml:6: set.wireless.lost: wireless.lost=0.1: wireless.lost: unknown key, did you mean 'loss'?"),
+            ("study.yaml:6: set.wireless.lost: wireless.lost=0.1: wireless.lost: unknown key; did you mean 'loss'?"),
         ),
         ("wireless.loss: 0.1", "hosts.count: 7", "set: hosts.count is also a factor"),
         ("min: 3", "min: 1", "replications.min: should be at least 2, got 1"),
@@ -108,7 +108,7 @@ def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
             "compare: {factor: seed",
             "compare: factor 'seed' is not one of the factors",
         ),
-        ("set:", "sett:", "study.yaml:6: sett: unknown key, did you mean 'set'?"),
+        ("set:", "sett:", "study.yaml:6: sett: unknown key; did you mean 'set'?"),
         (str(FIRST), "nowhere.yaml", "study.yaml:1: scenario: file "),
         ("step: 2}", "step: 1e-300}", "factors.hosts.count.step: more than 1000 levels"),
         ("[1, 2.5]", "[1, 2.5, 1]", "factors.workload.interval_s: level 1 is listed twice"),
@@ -191,7 +191,7 @@ def test_a_level_that_is_a_plug_in_is_named_by_its_label(tmp_path: Path) -> None
         ScenarioError, match=f"{expected}; the folder of the study contains this file: copy .*own.py to .*scenarios$"
     ):
         configurations(study(tmp_path, text))
-    with pytest.raises(ScenarioError, match=r"level mine: protocol.promise: unknown key, did you mean 'promises'\?"):
+    with pytest.raises(ScenarioError, match=r"level mine: protocol.promise: unknown key; did you mean 'promises'\?"):
         configurations(study(tmp_path, text.replace("class:", "promise: fifo, class:")))
 
 

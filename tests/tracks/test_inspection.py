@@ -164,7 +164,7 @@ def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path)
             (DATA / "formats/walk.csv", "--stations", DATA / "formats/sites_lonlat.csv"),
             "the stations are in longitude and latitude, the tracks in metres",
         ),
-        ((DATA / "formats/walk.csv", "--format", "kml"), "--format: unknown value 'kml', expected one of auto, csv"),
+        ((DATA / "formats/walk.csv", "--format", "kml"), "--format: unknown value 'kml'; expected one of auto, csv"),
         ((DATA / "formats/walk.csv", "--format", "gpx"), f"{DATA}/formats/walk.csv:1:1: not XML"),
         ((DATA / "formats/walk.csv", "--origin", "1"), "--origin '1': expected LON,LAT in degrees"),
         ((DATA / "formats/walk.csv", "-o", "a.txt"), "a.txt: expected a name that ends in .svg or .png or .pdf"),

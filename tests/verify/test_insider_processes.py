@@ -279,7 +279,7 @@ def acknowledgements_bring_all(copy: Copy) -> None:
     _only(copy, "ack", 1000, size_bytes)
 
 
-@edit("conservation", "deliveries at other processes, but 3 messages received", "drawn disjoint")
+@edit("conservation", "deliveries at other processes, but only 3 messages received", "drawn disjoint")
 def nearly_nothing_is_received(copy: Copy) -> None:
     messages = copy.counters["messages"]
     messages["receiver_down"] += messages["received"] - 3
@@ -294,7 +294,7 @@ def messages_have_a_thousand_times_the_bytes(copy: Copy) -> None:
         messages["packets_by_bytes_from"] = {str(messages["bytes"] // messages["sent"] // 100 * 100): messages["sent"]}
 
 
-@edit("conservation", "in by_kind, but 24 broadcasts take 168", "alone")
+@edit("conservation", "in by_kind, but 24 broadcasts require 168", "alone")
 def acknowledgements_are_told_as_trees(copy: Copy) -> None:
     kinds = copy.counters["messages"]["by_kind"]
     kinds["tree"] += kinds.pop("ack")
@@ -331,7 +331,7 @@ def receptions_waited_longer_than_deliveries(copy: Copy) -> None:
     copy.counters["messages"]["receptions_waited_ns"] *= 10
 
 
-@edit("conservation", "the last delivery at another process needs a reception at", "causal reliable wired")
+@edit("conservation", "the last delivery at another process requires a reception at", "causal reliable wired")
 def the_last_reception_is_before_deliveries(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] = 1
 
@@ -405,12 +405,12 @@ def a_buffer_holds_more_than_there_is(copy: Copy) -> None:
     copy.samples.value[0] = 1000.0
 
 
-@edit("record", "in pending of", "causal")
+@edit("record", "for pending of p0, expected a whole number", "causal")
 def half_a_message_is_held(copy: Copy) -> None:
     copy.samples.value[0] = 0.5
 
 
-@edit("record", "which causal does not have", "causal")
+@edit("record", "but causal has only pending", "causal")
 def a_buffer_of_another_name(copy: Copy) -> None:
     copy.samples.quantity = ["zeal"] * len(copy.samples.quantity)
 
@@ -469,7 +469,7 @@ def a_process_gives_up_a_message_before_it_is_acknowledged(copy: Copy) -> None:
     samples.sort("time_ns")
 
 
-@edit("record", "although it has not changed", "causal single reliable bundled mistaken disjoint wired")
+@edit("record", "although this value has not changed", "causal single reliable bundled mistaken disjoint wired")
 def a_size_that_has_not_changed_is_sampled_again(copy: Copy) -> None:
     copy.samples.insert(6, **copy.samples.row(5))
 
@@ -489,17 +489,17 @@ def the_last_reception_is_later(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] += 1
 
 
-@edit("conservation", "but a buffer changes because of a reception at", "drawn mistaken")
+@edit("conservation", "but a buffer changes because of a later reception, at", "drawn mistaken")
 def the_last_reception_is_before_the_last_change(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] -= 1
 
 
-@edit("conservation", "bytes, but 16 broadcasts take", "bundling")
+@edit("conservation", "bytes, but 16 broadcasts require", "bundling")
 def an_acknowledgement_is_left_out(copy: Copy) -> None:
     copy.counters["messages"]["bytes"] -= 20
 
 
-@edit("conservation", "deliveries at other processes take", "bundled")
+@edit("conservation", "deliveries at other processes require", "bundled")
 def bundles_carry_nothing(copy: Copy) -> None:
     messages = copy.counters["messages"]
     messages["bytes"] = 20 * (messages["sent"] + messages["never_left"])
@@ -514,7 +514,7 @@ def a_source_learns_earlier_that_its_broadcast_is_complete(copy: Copy) -> None:
     copy.events.sort("time_ns")
 
 
-@edit("conservation", "a source learns by a reception at", "reliable bundling")
+@edit("conservation", "a source learns from a reception at", "reliable bundling")
 def the_last_reception_is_before_that_of_the_last_completion(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] -= SECOND // 10
 

@@ -358,7 +358,7 @@ def lengths_on_wires_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "undelivered", "wanted", "new_ids")
 
 
-@edit("delivers it only later", "many")
+@edit("delivers this message only later", "many")
 def a_message_names_a_host_that_lacks_it(copy: Copy) -> None:
     table = copy.messages
     at_ns = {copy.events.at(row, "message", "node"): copy.events.time_ns[row] for row in copy.rows("deliver")}

@@ -54,7 +54,7 @@ def _draw(axes: Any, shown: Sequence[Effect], tables: StudyTables, letters: int)
     names = [plain(textwrap.fill(effect_name(effect, tables.levels), letters)) for effect in shown]
     axes.set_yticks(range(len(shown)), names)
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    what = "size of the change" if shown[0].is_size else "change"
+    what = "average change" if shown[0].is_size else "change"
     axes.set_xlabel(f"{what} of {axis_name(shown[0].metric, tables.of_processes)}")
     axes.xaxis.set_major_locator(MaxNLocator(max(3, letters // 5)))
     large_numbers(axes.xaxis)
@@ -64,7 +64,7 @@ def _note(tables: StudyTables, most: int, count: int, largest: Effect) -> str:
     first = f"The {most} largest of {counted(count, 'effect')}" if count > most else "Effects"
     if largest.is_size:
         return (
-            f"{first}: mean sizes of the changes over the range of each key (mu* of Morris), with"
+            f"{first}: average changes, without their signs, over the range of each key (mu* of Morris), with"
             f" {percent(tables.confidence)} bootstrap intervals over {counted(largest.interval.n, 'trajectory')};"
             f" n = {tables.replications} replications at each point. Grey: the effect may be 0 (adjusted p ≥"
             f" {1 - tables.confidence:.2g})."

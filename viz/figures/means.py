@@ -57,7 +57,7 @@ def metrics_of_interest(tables: StudyTables, wanted: Sequence[str] = ()) -> list
     for metric in wanted:
         if metric not in measured:
             close = get_close_matches(metric, measured, 1)
-            hint = f", did you mean {close[0]!r}?" if close else f"; the metrics are: {', '.join(measured)}"
+            hint = f"; did you mean {close[0]!r}?" if close else f"; the metrics are: {', '.join(measured)}"
             raise StudyError(f"metric {metric}: not measured in this study{hint}")
     if wanted:
         return list(dict.fromkeys(wanted))

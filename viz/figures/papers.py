@@ -103,8 +103,8 @@ def _bundling(scenario: str, tables: tuple[int, int | None]) -> Callable[[Any, p
             axes[0].set_subplotspec(axes[0].get_gridspec()[:])
         kind = "mean of 10 replications with 95 % intervals" if "random" in scenario else "deterministic"
         return (
-            f"Best-effort broadcast over VCube, every process a source, {scenario}; filled: ours ({kind}), hollow: in"
-            " print."
+            f"Best-effort broadcast over VCube, every process a source, {scenario}; filled: ours ({kind}), hollow:"
+            " published."
         )
 
     return draw

@@ -7,8 +7,8 @@ UNIT_DISK = (
     " modelled; capture is, if the scenario enables it."
 )
 SINR = (
-    "Radio: power, noise and interference decide which frames are received. Losses are statistical models of places"
-    " and walls, not ray tracing; antennas are omnidirectional, and rates do not adapt."
+    "Radio: power, noise and interference determine which frames are received. Losses are statistical models of"
+    " places and walls, not ray tracing; antennas are omnidirectional, and rates do not adapt."
 )
 MOBILE = (  # after those of the radio
     (

@@ -103,13 +103,13 @@ class WirelessParameters(Parameters):
     retry_limit: int = Field(default=7, ge=1, le=255, description="dcf: maximum number of attempts for a unicast frame")
     groupcast: Literal["none", "unsolicited_retry"] = Field(
         default="none",
-        description="dcf: whether stations repeat each broadcast frame that carries data (GCR of IEEE 802.11aa)",
+        description="dcf: whether stations retransmit each broadcast frame that carries data (GCR of IEEE 802.11aa)",
     )
     group_retries: int = Field(
         default=1,
         ge=1,
         le=15,
-        description="unsolicited_retry: number of times that a station repeats a broadcast frame with data",
+        description="unsolicited_retry: number of times that a station retransmits a broadcast frame with data",
     )
     bitrate_mbps: float = Field(
         default=12.0, ge=0.01, le=10_000, description="acking: rate of all frames (inferred for the paper)"

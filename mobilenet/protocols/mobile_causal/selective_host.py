@@ -3,19 +3,22 @@
 Source      ours: docs/protocols/repair.md; over host.py, which is Wilhelm, Arantes and Sens (2020), Algorithm 1
 Names       Have -> ack_h (A1:49) with what is in RBuffer; T -> report_s
 Assumes     as host.py. Hosts of a cell may or may not hear each other
-Deviations  R1  A1:11,49  what is for one station is a unicast frame, which the MAC acknowledges and repeats. In print
-                          an App_hs that collides waits I(x), a second
-            R2  A1:49     ack_h shows no holes: with number 3 lost and 4 to 9 in RBuffer, the station sends all seven
-                          again. Have lists what is in RBuffer; it is for the station, and for the hosts of its cell
+Deviations  each with its counterexample in docs/protocols/repair.md
+            R1  A1:11,49  a message for one station is a unicast frame, which the MAC retransmits. In print an App_hs
+                          that collides waits I(x), a second
+            R2  A1:49     ack_h shows no holes: with number 3 lost and 4 to 9 in RBuffer, the station resends all seven.
+                          Have lists what is in RBuffer; the station and the hosts of its cell hear it
             R3  A1:38     a gap waits for ackTimeout, half a second, and then for I(x). Here it is reported within T,
-                          and again after 2T, 4T, ..., at most `most_reports` times without progress. A host that hears
-                          another one report the same gap keeps silent, and backs off as if it had reported
-            R4  A1:34     only ack_C trims SBuffer. An own message that any station sends was accepted as well, and so
-                          were all before it: stations accept in order, and own numbers are never used again (F12a)
+                          and again after 2T, 4T, ..., at most `most_reports` times without progress (one more if it
+                          was already waiting). A host that hears another one report the same gap drops its own report,
+                          which still counts
+            R4  A1:34     only ack_C trims SBuffer. A host that receives its own message from any station knows that it
+                          and all before it were accepted: stations accept in order, and own numbers are never used
+                          again (F12a)
             R5  A1:15     a host that misses the last message of a burst sees no hole. The largest number in the Have
                           of another host of the same station exists as well
-            R6  A1:52     an own message that is not acknowledged is sent again after `uplink_s`, then 2, 4, ... times
-                          that, up to I(x): the MAC gave it up, or what acknowledged it was lost
+            R6  A1:52     a host resends its own message after `uplink_s`, then at doubling intervals of up to I(x): the
+                          MAC gave it up, or its acknowledgement was lost
             R8  A2:44     AppOne: see selective_station.py. For a host it is App_sh
 """
 

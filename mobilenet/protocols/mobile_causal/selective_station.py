@@ -3,21 +3,22 @@
 Source      ours: docs/protocols/repair.md; over station.py and stream.py, which are Wilhelm, Arantes and Sens (2020),
             Algorithms 2 and 3
 Names       what a host has -> Context.have: numbers above nxt, of the context's session only
-Assumes     as station.py. What a host has received in a session it keeps until it has delivered it, so two of its
+Assumes     as station.py. A host keeps what it has received in a session until it has delivered it, so two of its
             reports may be put together, in any order
-Deviations  R1  A2:17,43  what is for one host is a unicast frame
-            R2  A2:45     a message is sent again while a host has not acknowledged it, though all may have it. Here
-                          only while a host that is connected and not silent is not known to have it
-            R3  A2:9-14   ack_h makes a station send nothing. Here what a Have leaves out is sent again at once, unless
-                          it is queued or was sent within `repair_rest_s`: one copy answers all that lack it. Numbers
-                          beyond the last one that it lists count as lost `doubt_s` after they were sent. Batches are
-                          as large as in resend.py, and do not rest: only what a host lacks is in them
-            R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it. Here only what comes again,
-                          within `report_s`
-            R7  A2:21-25  what a host has belongs to its session: with the next one RBuffer is empty (F2b), and a
-                          station that kept the old set would never send what the host lost
+Deviations  each with its counterexample in docs/protocols/repair.md
+            R1  A2:17,43  a message for one host is a unicast frame
+            R2  A2:45     a message is resent while a host has not acknowledged it, though all may have it. Here only
+                          while at least one connected host that is not silent may lack it
+            R3  A2:9-14   ack_h makes a station send nothing. Here what a Have leaves out is sent at once, unless it is
+                          queued or was sent within `repair_rest_s`: one copy answers all that lack it. Numbers beyond
+                          the last one listed count as lost `doubt_s` after they were sent. Batches are as large as in
+                          resend.py, without its pauses, since they contain only what a host lacks
+            R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it. Here it answers only a repeated
+                          one, within `report_s`
+            R7  A2:21-25  what a host has is valid for one session: the next one begins with an empty RBuffer (F2b), and
+                          a station that kept the old set would never send what the host lost
             R8  A2:44     every copy is for the whole cell. What a Have asks for after `cell_copies` copies, or what
-                          only one host lacks, is sent to that host (AppOne), with the repetitions of the MAC
+                          only one host lacks, is sent only to that host (AppOne), as a unicast frame
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Rounds:
         for one in self._plan.requirements:
             if known and one.metric not in known:
                 close = get_close_matches(one.metric, known, 1)
-                meant = f", did you mean {close[0]!r}?" if close else ""
+                meant = f" (did you mean {close[0]!r}?)" if close else ""
                 raise StudyError(f"{one.metric}: no run has this metric{meant}; the metrics are: {', '.join(known)}")
 
 

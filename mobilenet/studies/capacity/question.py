@@ -135,7 +135,7 @@ def _require_sense(question: Question) -> None:
     if not 0.0001 <= question.error <= 0.5:
         raise ScenarioError(f"{question.word('error')} {question.error:g}: expected a probability from 0.0001 to 0.5")
     if not question.vary.strip():
-        raise ScenarioError(f"{question.word('vary')}: missing, expected a key such as workload.interval_s")
+        raise ScenarioError(f"{question.word('vary')}: missing; expected a key such as workload.interval_s")
     if question.vary == "seed":
         raise ScenarioError(
             f"{question.word('vary')} seed: runs take their seeds from the seed of the study; expected another key"

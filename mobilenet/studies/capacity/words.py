@@ -24,14 +24,14 @@ def answer(found: Found) -> str:
     """Return the answer as one sentence."""
     key, over = found.asked.key, span(found.asked)
     if found.verdict is Verdict.EVERYWHERE:
-        return f"holds everywhere: the requirements hold at {_tried(found)}, and so for {over}"
+        return f"holds everywhere: the requirements hold at {_tried(found)}, and therefore for {over}"
     if found.verdict is Verdict.NOWHERE:
-        return f"holds nowhere: the requirements fail at {_tried(found)}, and so for {over}"
+        return f"holds nowhere: the requirements fail at {_tried(found)}, and therefore for {over}"
     if found.verdict is Verdict.NOT_MONOTONE:
         states = ", ".join(
             f"{one.state.value} at {shown_value(value)}" for value, one in found.points.items() if one.is_clear
         )
-        return f"not monotone here: with {over}, all requirements together: {states}"
+        return f"not monotone here: for {over}, the requirements change more than once: {states}"
     if found.value is not None:
         holds, fails = shown_value(found.holds_at), shown_value(found.fails_at)
         return f"the {found.verdict.value} {key} is {holds}: the requirements hold at {holds} and fail at {fails}"
@@ -51,7 +51,7 @@ def _so_far(found: Found) -> str:
     key = found.asked.key
     why = f"the budget of {counted(found.asked.budget, 'run')} is used up"
     if any(one.state is State.NO_DATA for one in found.points.values()):
-        why = "too few runs have a value"
+        why = "too few runs have a value for the metric"
     elif found.failed:
         why = f"{counted(found.failed, 'run')} failed"
     if found.interval is None:
@@ -78,7 +78,8 @@ def assurance(found: Found) -> str:
     asked = found.asked
     tolerances = ", ".join(f"{one.metric} ± {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
     return (
-        f"probability of a wrong answer: at most {asked.error * 100:g} %, outside of the tolerance ({tolerances});"
+        f"probability of a wrong answer: at most {asked.error * 100:g} %, not counting values within the"
+        f" tolerance ({tolerances});"
         f" {counted(found.runs, 'run')}"
     )
 
@@ -113,7 +114,7 @@ def markdown(found: Found) -> str:
     wanted = "\n".join(f"- {one}, tolerance {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
     head = (asked.key, *HEAD)
     parts = [
-        f"# How far can {asked.key} go?",
+        f"# How far can {asked.key} be pushed?",
         f"**{answer(found)[0].upper()}{answer(found)[1:]}.**",
         f"Requirements on the mean over runs, with {span(asked)}:",
         wanted,
@@ -123,9 +124,11 @@ def markdown(found: Found) -> str:
             head, [_cells(asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
         ),
         "A value holds if every interval ends before the limit plus the tolerance, and fails if one begins beyond the"
-        " limit minus the tolerance, or if the backlog runs away. Each value was looked at after 10, 14, 20, 28, …"
-        " runs, and the intervals take all looks into account. Percentiles are those of each run, averaged over runs."
-        f" All values met the same worlds. Seed of the study: {asked.seed}.",
+        " limit minus the tolerance, or if the backlog grows without bound. Each value was examined after 10,"
+        " 14, 20, 28, …"
+        " runs, and the intervals take all looks into account. Percentiles are computed for each run, and"
+        " then averaged over runs."
+        f" All values were run in the same worlds. Seed of the study: {asked.seed}.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -139,7 +142,7 @@ def _cells(asked: Asked, value: Number, judged: Judged, one: Estimate) -> tuple[
 def _decision(judged: Judged) -> str:
     """`holds`, `fails, within the tolerance`, ..."""
     if judged.runs_away:
-        return f"{judged.state.value}, backlog runs away"
+        return f"{judged.state.value}, backlog grows without bound"
     is_decided = judged.state in (State.HOLDS, State.FAILS)
     return f"{judged.state.value}{', within the tolerance' if is_decided and not judged.is_clear else ''}"
 

@@ -78,7 +78,7 @@ def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) 
         _require_known(name, own)
     if "obstacles" in names and walls is None:
         raise ScenarioError(
-            "radio obstacles: the scenario names no file of obstacles; specify one with --obstacles FILE"
+            "radio obstacles: the scenario does not name a file of obstacles; specify one with --obstacles FILE"
         )
     found = [Radio(own, RADIOS.get(own, "the scenario's own radio, power-based reception"), scenario.wireless, {})]
     for name in RADIOS:
@@ -97,7 +97,7 @@ def _require_known(name: str, own: str) -> None:
     known = [*dict.fromkeys([own, *RADIOS])]
     if name not in known:
         close = get_close_matches(name, known, 1)
-        meant = f", did you mean {close[0]!r}?" if close else ""
+        meant = f" (did you mean {close[0]!r}?)" if close else ""
         raise ScenarioError(f"unknown radio {name!r}{meant}; the radios are: {', '.join(known)}")
 
 

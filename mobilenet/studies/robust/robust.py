@@ -103,7 +103,9 @@ def perform(
     """What is missing, radio by radio, on one Spark."""
     require_master(master)
     if (out / "study.yaml").exists() or (out.exists() and not out.is_dir()):
-        raise StudyError(f"{out}: exists and contains no radios; name another directory with --out")
+        raise StudyError(
+            f"{out}: already exists and was not written by `mobilenet robust`; choose another directory with --out"
+        )
     done: list[Result] = []
     with spark_session(master) as session:
         for number, (radio, study) in enumerate(zip(plan.radios, plan.studies, strict=True)):

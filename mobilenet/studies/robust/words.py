@@ -91,7 +91,7 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
     parts = [
         "# Would the result be the same on another radio?",
         f"{totals(found)}. A claim is a significant effect on {first}. It survives if it is significant in the same"
-        " direction on all radios. It flips where it is significant in the opposite direction.",
+        " direction on all radios. It flips if it is significant in the opposite direction.",
         _table(head, lines),
         f"Ratios (×) or differences from the baseline with {sure} t intervals, paired over the same worlds, at least"
         f" {plan.study.replications.min} of them. A question mark means that an effect is not significant. P-values are"

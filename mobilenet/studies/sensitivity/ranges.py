@@ -42,7 +42,7 @@ def ranges(texts: Sequence[str], scenario: Any, option: str) -> tuple[Range, ...
     """`texts`: as on the command line, keys separated by commas; `option`: how the caller gave them."""
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     if not parts:
-        raise ScenarioError(f"{option}: missing, expected keys such as workload.interval_s=1:10,protocol.repair")
+        raise ScenarioError(f"{option}: missing; expected keys such as workload.interval_s=1:10,protocol.repair")
     found = tuple(_range(part, scenario, f"{option} {part}") for part in parts)
     keys = [one.key for one in found]
     for key in keys:
@@ -94,12 +94,15 @@ def _declared(key: str, scenario: Any, where: str) -> Range:
         return Range(key, tuple(choices), False)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
         raise ScenarioError(
-            f"{where}: its value is {inline(value)[:60]}, which has no range around it; expected {key}=LOW:HIGH"
+            f"{where}: its value is {inline(value)[:60]}, so half and twice this value are not a range;"
+            f" expected {key}=LOW:HIGH"
         )
     ends = sorted((value / 2, value * 2))
     low, high = max(ends[0], limits[0]), min(ends[1], limits[1])
     if low >= high:
-        raise ScenarioError(f"{where}: its value is {value:g}, the end of what is possible; expected {key}=LOW:HIGH")
+        raise ScenarioError(
+            f"{where}: its value is {value:g}, which leaves no room for a range around it; expected {key}=LOW:HIGH"
+        )
     return _between(key, low, high, int in _alternatives(annotation) and isinstance(value, int), where)
 
 

@@ -154,7 +154,10 @@ class _Record:
             told = whole(self._hops.detail_of(row), "first_seq")
             least, most = (int(np.searchsorted(broadcast_ns, at_ns, side)) for side in ("left", "right"))
             if told is None or not least <= told <= most:
-                yield f"{self._hops.words(row)}: first_seq is {told}, but its host had broadcast {most} messages"
+                yield (
+                    f"{self._hops.words(row)}: first_seq is {told}, expected {most}, the number of messages that"
+                    " its host had broadcast"
+                )
 
     def _size_problems(self, host: int, broadcast_ns: np.ndarray, got: _Numbers) -> Iterator[str]:
         """Yield sizes of a host's sbuffer that acknowledgements contradict."""
@@ -203,7 +206,10 @@ class _Record:
         for row, host, number in zip(rows.tolist(), self._hops.sender[rows].tolist(), numbers, strict=True):
             told, before = whole(self._hops.detail_of(row), "nxt") or 0, last.get((host, number), -NEVER)
             if told < before:
-                yield f"{self._hops.words(row)}: the next position is {told}, but an earlier message had {before}"
+                yield (
+                    f"{self._hops.words(row)}: the next position is {told}, expected at least {before}, as in an"
+                    " earlier message"
+                )
             last[host, number] = told
 
 

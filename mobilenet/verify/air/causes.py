@@ -70,7 +70,7 @@ def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
     if (row := first(hops.send_ns < since_ns)) is not None:
         yield f"{hops.words(row)}: {names.words[names.codes[row]]} is sent before it was broadcast"
     if (row := first(kinds.among(NAMED) & (names.codes < 0))) is not None:
-        yield f"{hops.words(row)}: an application message without a name"
+        yield f"{hops.words(row)}: this application message has no name; expected a name such as 'h12:5'"
     owners = names.mapped([nodes.index(name.partition(":")[0]) for name in names.words], -1).astype(np.int64)
     about = nodes.indices(hosts)
     from_host, for_one = hops.sender >= nodes.stations, ~hops.is_wired & ~kinds.among(FOR_ALL)
@@ -156,7 +156,9 @@ def _number_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
             of = nodes.index(f"h{host}") - nodes.stations
             most = np.searchsorted(sent_ns[of], hops.send_ns[row], "right") if of >= 0 else -1
             if type(number) is not int or number > most:
-                yield f"{hops.words(row)}: it acknowledges {number} messages of h{host}, which had broadcast {most}"
+                yield (
+                    f"{hops.words(row)}: it acknowledges {number} messages of h{host}, which had broadcast only {most}"
+                )
 
 
 def _join_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:

@@ -73,7 +73,10 @@ def _delivered_problem(events: Table, hops: Hops) -> str | None:
     for row, name in zip(rows.tolist(), hops.table.picked("message", rows), strict=True):
         for host in hops.detail_of(row).get("delivered") or ():
             if at_ns.get((f"h{host}", name), 0) > hops.send_ns[row]:
-                return f"{hops.words(row)}: it states that h{host} has {name}, but h{host} delivers it only later"
+                return (
+                    f"{hops.words(row)}: it states that h{host} has {name}, but h{host} delivers this message only"
+                    " later"
+                )
     return None
 
 
@@ -111,7 +114,8 @@ def _wired_problem(samples: Table, hops: Hops, node: np.ndarray, quantity: str, 
     for sender, at_ns, value in zip(node[measured].tolist(), *columns, strict=True):
         if not any(_is(value, length) for length in sent.get((sender, at_ns), ())):
             return (
-                f"samples: {quantity} is {value:g} at s{sender} at {at_ns / SECOND:.6f} s, but it sends no {kind}"
+                f"samples: {quantity} is {value:g} at s{sender} at {at_ns / SECOND:.6f} s, but s{sender} sends"
+                f" no {kind}"
                 " with a list of that length at that time"
             )
     return None

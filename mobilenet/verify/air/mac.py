@@ -76,7 +76,8 @@ def _ack_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
         own = acks[pairs.sender[acks] == node]
         due_ns = np.sort(pairs.end_ns[data[pairs.receiver[data] == node]]) + air.sifs_ns
         if (at := first(~_is_within(due_ns, pairs.start_ns[own] - pairs.delay_ns, pairs.start_ns[own]))) is not None:
-            yield f"{pairs.words(int(own[at]))}: {nodes.name(node)} received no frame that ended one SIFS earlier"
+            who = nodes.name(node)
+            yield f"{pairs.words(int(own[at]))}: {who} acknowledges, but received no frame that ended one SIFS earlier"
 
 
 def _is_within(times_ns: np.ndarray, since_ns: np.ndarray, until_ns: np.ndarray) -> np.ndarray:

@@ -141,7 +141,7 @@ def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
         if (row := first(column < 0)) is not None:
             yield f"{hops.words(row)}: the {name} {table[name][row]} is not a node of this run"
     if (row := first(hops.sender == hops.receiver)) is not None:
-        yield f"{hops.words(row)}: a node does not receive its own messages"
+        yield f"{hops.words(row)}: the sender is also the receiver; expected two different nodes"
     has_time = hops.receive_ns != NO_NS
     if (row := first(has_time != hops.is_received)) is not None:
         yield (
@@ -149,7 +149,11 @@ def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
         )
     out = (hops.send_ns < 0) | (hops.send_ns > end_ns) | (hops.receive_ns > end_ns)
     if (row := first(out | has_time & (hops.receive_ns < hops.send_ns))) is not None:
-        yield f"{hops.words(row)}: expected times in order, from 0 s to the end of the run"
+        yield (
+            f"{hops.words(row)}: sent at {hops.send_ns[row]} ns, arrives at {table['receive_ns'][row]} ns;"
+            " expected times"
+            f" in order, from 0 to {end_ns} ns"
+        )
 
 
 def _word_problems(hops: Hops, is_known: bool) -> Iterator[str]:
@@ -215,7 +219,7 @@ def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
     is_host = (hops.sender >= nodes.stations, hops.receiver >= nodes.stations)
     astray = outcomes.among((OUT_OF_RANGE,)) & (is_host[0] == is_host[1])
     if (row := first(~hops.is_wired & astray)) is not None:
-        yield f"{hops.words(row)}: out_of_range, although it is not between a host and a station"
+        yield f"{hops.words(row)}: the fate is out_of_range, but the message is not between a host and a station"
     rows = np.flatnonzero(~hops.is_wired & hops.is_received)
     sizes = hops.size_bytes[rows]
     each, which = np.unique(sizes, return_inverse=True)
@@ -238,13 +242,13 @@ def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
     rows = np.flatnonzero(hops.is_wired)
     a, b = hops.sender[rows], hops.receiver[rows]
     if (at := first((a >= nodes.stations) | (b >= nodes.stations))) is not None:
-        yield f"{hops.words(int(rows[at]))}: only stations have wires"
+        yield f"{hops.words(int(rows[at]))}: the medium is wired, but only stations have wires"
     pair = a * nodes.count + b
     if wires.links is not None:
         linked = [(nodes.index(one), nodes.index(other)) for one, other in wires.links]
         allowed = [x * nodes.count + y for one, other in linked for x, y in ((one, other), (other, one))]
         if (at := first(~np.isin(pair, allowed))) is not None:
-            yield f"{hops.words(int(rows[at]))}: no link connects these stations"
+            yield f"{hops.words(int(rows[at]))}: the medium is wired, but no link connects these stations"
     outcomes = hops.table.coded("fate")
     lost = outcomes.among((LINK_CUT,))[rows]
     if (at := first(~lost & ~hops.is_received[rows])) is not None:

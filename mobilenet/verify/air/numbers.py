@@ -40,12 +40,16 @@ def numbers_problem(events: Table, hops: Hops) -> str | None:
     names = sender.codes[rows].astype(np.int64) * (len(message.words) + 1) + message.codes[rows]
     _, heads, which = np.unique(names, return_index=True, return_inverse=True)
     if (at := first(numbers != numbers[heads][which])) is not None:
-        return f"{hops.words(int(rows[at]))}: number {numbers[at]}, but {numbers[heads][which[at]]} in an earlier row"
+        before = numbers[heads][which[at]]
+        return (
+            f"{hops.words(int(rows[at]))}: number {numbers[at]}, expected {before} as for this message in an"
+            " earlier row"
+        )
     places = sender.codes[rows].astype(np.int64) * MOST + numbers
     _, heads, which = np.unique(places, return_index=True, return_inverse=True)
     if (at := first(message.codes[rows] != message.codes[rows][heads][which])) is not None:
         other = table["message"][int(rows[heads[which[at]]])]
-        return f"{hops.words(int(rows[at]))}: number {numbers[at]}, which is that of {other}"
+        return f"{hops.words(int(rows[at]))}: number {numbers[at]}, which is already the number of {other}"
     told = dict(
         zip(zip(table.picked("sender", rows), table.picked("message", rows), strict=True), numbers, strict=True)
     )

@@ -94,7 +94,7 @@ def _row_problems(pairs: Pairs, air: Air, end_ns: int) -> Iterator[str]:
         if (row := first(column < 0)) is not None:
             yield f"{pairs.words(row)}: the {name} {table[name][row]} is not a node of this run"
     if (row := first(pairs.sender == pairs.receiver)) is not None:
-        yield f"{pairs.words(row)}: a node does not receive its own frames"
+        yield f"{pairs.words(row)}: the sender is also the receiver; expected two different nodes"
     if (row := first((pairs.start_ns < 0) | (pairs.end_ns < pairs.start_ns) | (pairs.end_ns > end_ns))) is not None:
         yield (
             f"{pairs.words(row)}: the frame ends at {table['end_ns'][row] / SECOND:.6f} s, expected a time after its"
@@ -171,4 +171,4 @@ def _address_problems(pairs: Pairs, nodes: Nodes) -> Iterator[str]:
     astray = pairs.addressed & is_data & (pairs.receiver >= nodes.stations) & one_of_hosts
     astray |= pairs.addressed & is_data & ~from_host & (pairs.receiver < nodes.stations)
     if (row := first(astray)) is not None:
-        yield f"{pairs.words(row)}: hosts address only stations, and stations only hosts"
+        yield f"{pairs.words(row)}: addressed, but hosts can address only stations, and stations only hosts"

@@ -34,14 +34,14 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
     inside = np.minimum(found, max(len(data) - 1, 0))
     has_row = (found < len(data)) & (frame_keys[order][inside] == message_keys) if len(data) else found < 0
     if (at := first(~has_row)) is not None:
-        return f"{hops.words(int(rows[at]))}: frames has no such row"
+        return f"{hops.words(int(rows[at]))}: frames has no row for this message"
     pair = data[order][inside] if len(data) else inside
     if (at := first(np.bincount(inside, minlength=len(data))[: len(data)] > 1)) is not None:
         return f"{pairs.words(int(data[order][at]))}: messages has two rows for this frame and receiver"
     missing = pairs.addressed[data].copy()
     missing[order[inside]] = False
     if (at := first(missing)) is not None:
-        return f"{pairs.words(int(data[at]))}: messages has no such row"
+        return f"{pairs.words(int(data[at]))}: messages has no row for this frame and receiver"
     if (at := first((hops.sender[rows] >= nodes.stations) & ~pairs.addressed[pair])) is not None:
         return f"{hops.words(int(rows[at]))}: row {int(pair[at])} of frames is not addressed to that node"
     return _difference(pairs, hops, rows, pair, air)

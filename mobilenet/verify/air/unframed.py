@@ -123,7 +123,9 @@ def _frame_problems(hops: Hops, sent: Pairs) -> Iterator[str]:
     for name in ("kind", "size_bytes", "host", "session", "message", "detail"):
         codes = hops.table.coded(name).codes
         if (row := first(codes[sent.origin] != codes[head])) is not None:
-            yield f"{sent.words(row)}: the {name} differs from that in row {head[row]}, which is the same message"
+            yield (
+                f"{sent.words(row)}: the {name} differs from that in row {head[row]}, which belongs to the same message"
+            )
     rises = np.ones(len(head), bool)
     rises[1:] = (sent.frame[1:] != sent.frame[:-1]) | (sent.receiver[1:] > sent.receiver[:-1])
     if (row := first(~rises)) is not None:

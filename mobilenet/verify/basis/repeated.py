@@ -30,4 +30,5 @@ def repeated_problem(samples: Table, buffers: Iterable[str], end_ns: int, first:
         return None
     row = int(wrong.min())
     what, who = samples["quantity"][row], samples["node"][row]
-    return f"samples: row {row} repeats that {what} of {who} is {samples['value'][row]:g}, although it has not changed"
+    value = f"{samples['value'][row]:g}"
+    return f"samples: row {row} gives {value} for {what} of {who} again, although this value has not changed"

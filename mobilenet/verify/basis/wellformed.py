@@ -73,7 +73,7 @@ def require_manifest(manifest: dict[str, Any]) -> None:
     )
     for where, key, is_right in places:
         if key not in where or not is_right(where[key]):
-            raise RunError(f"manifest.json: {key} is {cut(repr(where.get(key)), LONGEST)}, which is impossible")
+            raise RunError(f"manifest.json: {key} is {cut(repr(where.get(key)), LONGEST)}, which is not a valid value")
 
 
 def _is_text(value: object) -> bool:
@@ -113,8 +113,8 @@ def _end_problem(manifest: dict[str, Any]) -> str | None:
         return f"manifest: {simulated_s} s simulated, less than the requested {duration_s} s"
     if not manifest["quiescent"] and simulated_s < duration_s + drain_s - MARGIN_S:
         return (
-            f"manifest: not quiescent, but the run ended after {simulated_s} s, before its {duration_s} +"
-            f" {drain_s} s were over"
+            f"manifest: not quiescent, but the run ended after {simulated_s} s, before the end of its {duration_s} s"
+            f" and the drain of {drain_s} s"
         )
     return None
 

@@ -194,7 +194,9 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
         if now_ns % every_ns:
             return f"{when}, but it checks only every {every_ns / SECOND:g} s"
         if since_ns < before.get((station, host), 0) - MARGIN_NS:
-            return f"{when}, as it did at {before[station, host] / SECOND:.6f} s, and has not heard it since"
+            return (
+                f"{when} again, as at {before[station, host] / SECOND:.6f} s, without having heard from it in between"
+            )
         spans = confirmed.get(host, [])
         is_with = any(
             with_ == station and begin < since_ns - MARGIN_NS and since_ns < end for begin, end, with_ in spans

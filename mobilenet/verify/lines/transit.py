@@ -36,7 +36,8 @@ def transit_problem(rows: Iterable[Any], plan: ProcessPlan) -> str | None:
             if place >= len(known_ns) or line.at_ns < known_ns[place] + least_ns:
                 by_then = sum(at_ns + least_ns <= line.at_ns for at_ns in known_ns)
                 return (
-                    f"lines: row {row}: p{me} is notified at {line.at_ns / 1e9:.9f} of copy {place + 1} of the same"
+                    f"lines: row {row}: p{me} is notified at {line.at_ns / 1e9:.9f} t.u. of copy {place + 1}"
+                    " of the same"
                     f" message from p{what['from']}, but only {by_then} could have arrived"
                 )
     return None

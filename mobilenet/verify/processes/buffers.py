@@ -53,19 +53,21 @@ def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterato
     strangers = np.flatnonzero(~quantity.among(told.buffers))
     if len(strangers):
         row = int(strangers[0])
-        yield f"row {row} has {samples['quantity'][row]} of {samples['node'][row]}, which {told.name} does not have"
+        who, what = samples["node"][row], samples["quantity"][row]
+        yield f"row {row} is about {what} of {who}, but {told.name} has only {', '.join(told.buffers)}"
     lacking = [name for name in told.buffers if name not in quantity.words]
     if lacking and samples.rows:
         yield f"no sample of {lacking[0]}"
     parts = np.flatnonzero(values != np.floor(values))
     if len(parts):
         row = int(parts[0])
-        yield f"row {row} has {values[row]:g} in {samples['quantity'][row]} of {samples['node'][row]}"
+        who, what = samples["node"][row], samples["quantity"][row]
+        yield f"row {row} gives {values[row]:g} for {what} of {who}, expected a whole number"
     sent_ns = events.numbers("time_ns")[events.coded("event").rows("broadcast")]
     sent = np.searchsorted(sent_ns, times, side="right")
     for row in np.flatnonzero((values > sent) & quantity.among(told.per_message)).tolist():
         yield (
-            f"at {times[row] / 1e9:g} (row {row}): {samples['node'][row]} holds {values[row]:g} in"
+            f"at {times[row] / 1e9:g} t.u. (row {row}): {samples['node'][row]} holds {values[row]:g} in"
             f" {samples['quantity'][row]}, but only {counted(int(sent[row]), 'message')} had been broadcast"
         )
 
@@ -92,7 +94,7 @@ def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
         is_last = np.append(changed_ns[1:] != changed_ns[:-1], True)
         for i in np.flatnonzero(is_last & (has < due)).tolist():
             yield (
-                f"at {changed_ns[i] / 1e9:g}: {name} holds {has[i]:g} in {WAITS}, but {due[i]} of its broadcasts"
+                f"at {changed_ns[i] / 1e9:g} t.u.: {name} holds {has[i]:g} in {WAITS}, but {due[i]} of its broadcasts"
                 " are incomplete"
             )
 

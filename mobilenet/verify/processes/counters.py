@@ -71,7 +71,10 @@ def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Itera
                 yield f"{name}.{key} is {lane.get(key)!r}, expected a whole number of at least 0"
     messages = counters["messages"]
     if "lost" in messages and not (plan is not None and plan.loses and _is_count(messages["lost"])):
-        yield f"messages.lost is {messages['lost']!r}, expected a whole number, and only if the network loses messages"
+        yield (
+            f"messages.lost is {messages['lost']!r}; expected a whole number, and no such key unless the network loses"
+            " messages"
+        )
     is_packet = "packets_by_messages" in messages if plan is None else plan.network == "packet"
     if is_packet:
         for key in OF_PACKETS:
@@ -104,7 +107,7 @@ def _problems(
         if lane is not None:
             yield from _sum_problems(name, lane)
     if manifest["quiescent"] and messages["in_flight"]:
-        yield f"messages: quiescent, but {messages['in_flight']} in flight"
+        yield f"messages: {messages['in_flight']} in flight, although the run is at rest; expected 0"
     if "packets_by_messages" in messages:
         yield from _packets_problems(messages, plan)
     if plan is None:
@@ -216,20 +219,24 @@ def _kinds_problems(
     if carried < found.pairs:
         yield f"messages: {found.pairs} deliveries at other processes, but all messages together carry {carried}"
     if kinds is not None and messages["received"] * max(told.carries.values()) < found.pairs:
-        yield f"messages: {found.pairs} deliveries at other processes, but {messages['received']} messages received"
+        yield (
+            f"messages: {found.pairs} deliveries at other processes, but only {messages['received']} messages received"
+        )
     needed = told.text_bytes * found.pairs
     if messages["bytes"] < needed:
-        yield f"messages: {messages['bytes']} bytes, but {found.pairs} deliveries at other processes take {needed}"
+        yield f"messages: {messages['bytes']} bytes, but {found.pairs} deliveries at other processes require {needed}"
     troubles = len(events.coded("event").rows("suspect", "crash"))
     if kinds is None or troubles or not manifest["quiescent"]:
         return
     due = found.broadcasts * (manifest["processes"] - 1)
     if told.quiet_bytes is not None and messages["bytes"] != told.quiet_bytes * due:
-        yield f"messages: {messages['bytes']} bytes, but {found.broadcasts} broadcasts take {told.quiet_bytes * due}"
+        yield f"messages: {messages['bytes']} bytes, but {found.broadcasts} broadcasts require {told.quiet_bytes * due}"
     if told.spans:
         for kind in ("tree", "ack"):
             if kinds.get(kind, 0) != due:
-                yield f"messages: {kinds.get(kind, 0)} {kind} in by_kind, but {found.broadcasts} broadcasts take {due}"
+                yield (
+                    f"messages: {kinds.get(kind, 0)} {kind} in by_kind, but {found.broadcasts} broadcasts require {due}"
+                )
 
 
 def _reception_problems(
@@ -239,15 +246,15 @@ def _reception_problems(
     if found.pairs and messages["last_reception_ns"] < last_ns:
         yield (
             f"messages: last_reception_ns is {messages['last_reception_ns']}, but the last delivery at another process"
-            f" needs a reception at {last_ns}"
+            f" requires a reception at {last_ns} or later"
         )
     if plan.network != "packet":
         return
     if messages["receptions"] < found.pairs:
-        yield f"messages: {found.pairs} deliveries at other processes, but {messages['receptions']} receptions"
+        yield f"messages: {found.pairs} deliveries at other processes, but only {messages['receptions']} receptions"
     due = found.broadcasts * (manifest["processes"] - 1)
     if messages["receptions"] > due or manifest["quiescent"] and messages["receptions"] != due:
-        yield f"messages: {messages['receptions']} receptions, but {found.broadcasts} broadcasts need {due}"
+        yield f"messages: {messages['receptions']} receptions, but {found.broadcasts} broadcasts require {due}"
     if manifest["quiescent"] and found.pairs == due and messages["receptions_waited_ns"] > found.delays_ns:
         yield (
             f"messages: receptions waited {messages['receptions_waited_ns']} ns in total, but from broadcast to"
@@ -264,6 +271,6 @@ def _completion_problems(messages: dict[str, Any], events: Table) -> Iterator[st
     named = [json.loads(detail)["at_ns"] for detail in events.picked("detail", rows)]
     if named and max(named) > messages["last_reception_ns"]:
         yield (
-            f"messages: last_reception_ns is {messages['last_reception_ns']}, but a source learns by a reception at"
+            f"messages: last_reception_ns is {messages['last_reception_ns']}, but a source learns from a reception at"
             f" {max(named)} that its broadcast is complete"
         )

@@ -44,7 +44,7 @@ def process_events_problem(events: Table, manifest: dict[str, Any], plan: Proces
 
 def seen(events: Table, row: int) -> str:
     """Name the time and the row of an event."""
-    return f"at {events['time_ns'][row] / 1e9:g} (event {row})"
+    return f"at {events['time_ns'][row] / 1e9:g} t.u. (event {row})"
 
 
 def _stranger_problems(events: Table) -> Iterator[str]:

@@ -136,14 +136,18 @@ def _own_clock_problem(events: Table, manifest: dict[str, Any]) -> str | None:
     }
     if manifest["quiescent"] and not all(due <= there for there in has.values()):
         return None
-    return "manifest: own_clock, although no delivery is missing at rest"
+    return "manifest: own_clock is present, although no delivery is missing at rest"
 
 
 def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
     """A run is looked at once per time unit, and ends when it is at rest; else at the end of its duration."""
     end_ns, last_ns = (round(manifest[name] * 1e9) for name in ("simulated_s", "duration_s"))
     if not manifest["quiescent"]:
-        return None if end_ns == last_ns else f"manifest: not at rest, but it ended at {end_ns / 1e9:g} t.u."
+        return (
+            None
+            if end_ns == last_ns
+            else f"manifest: not at rest, but the run ended at {end_ns / 1e9:g} t.u., expected {last_ns / 1e9:g} t.u."
+        )
     messages = counters["messages"]
     if plan.broadcasting is None or messages["never_left"] or messages["receiver_down"]:
         return None
@@ -153,7 +157,7 @@ def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, An
     due_ns = min(last_ns, -(-rest_ns // SECOND) * SECOND)
     if end_ns == due_ns:
         return None
-    return f"manifest: {end_ns / 1e9:g} t.u. simulated, but the run was at rest at {due_ns / 1e9:g}"
+    return f"manifest: {end_ns / 1e9:g} t.u. simulated, but the run was at rest at {due_ns / 1e9:g} t.u."
 
 
 def _lost_messages(run: Evidence) -> int:
@@ -190,7 +194,8 @@ def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
         message, detail = events["message"][row], events["detail"][row]
         at_ns = json.loads(detail or "{}").get("at_ns")
         if message is None or type(at_ns) is not int or not 0 <= at_ns <= events["time_ns"][row]:
-            return f"events: event {row} (complete) has message {message!r} and detail {detail!r}"
+            has = f"message {message!r} and detail {detail!r}"
+            return f"events: event {row} (complete) has {has}, expected a message, and an at_ns up to the event's time"
     if first < table.rows:
         node = events["node"][first]
         return f"events: event {first} has node {node!r}, but there are only p0 to p{manifest['processes'] - 1}"
@@ -223,7 +228,7 @@ def _examine_samples(samples: Columns, end_ns: int) -> tuple[str | None, dict[tu
         zip(samples["time_ns"], samples["node"], samples["quantity"], samples["value"], strict=True)
     ):
         if value is None or not math.isfinite(value) or value < 0:
-            return f"samples: row {row} has value {value!r}", last
+            return f"samples: row {row} has value {value!r}, expected a number of at least 0", last
         if time is None or not last.get((node, quantity), 0) <= time <= end_ns:
             text = f"samples: row {row} ({quantity} at {node}) has time {time}, out of order or outside the run"
             return text, last
@@ -265,5 +270,5 @@ def _held_problems(held: dict[float, str], most: int) -> list[str]:
     ]
     if len(held) > 1:
         (some, one), (others, other), *_ = held.items()
-        found.append(f"{one} holds {counted(int(some), 'message')} and {other} {others:g}")
+        found.append(f"{one} holds {counted(int(some), 'message')}, but {other} holds {others:g}")
     return found

@@ -61,7 +61,7 @@ def kept_problems(
 
 def _wrong(keys: np.ndarray, values: np.ndarray, least: np.ndarray, most: np.ndarray, span_ns: int) -> Iterator[str]:
     for at in np.flatnonzero((values < least) | (values > most)).tolist():
-        what = f"at {keys[at] % span_ns / 1e9:g}: p{keys[at] // span_ns} holds {values[at]:g} in {WAITS}, but"
+        what = f"at {keys[at] % span_ns / 1e9:g} t.u.: p{keys[at] // span_ns} holds {values[at]:g} in {WAITS}, but"
         due = int(least[at] if values[at] < least[at] else most[at])
         limit = "at least" if values[at] < least[at] else "at most"
         yield f"{what} should hold {limit} {counted(due, 'message')}"

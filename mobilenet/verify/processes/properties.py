@@ -32,9 +32,9 @@ class ProcessJudge:
     def judge(self) -> None:
         columns = (self._events[name] for name in ("time_ns", "node", "event", "message"))
         for row, (time, node, event, message) in enumerate(zip(*columns, strict=True)):
-            when = f"at {time / 1e9:g} (event {row})"
+            when = f"at {time / 1e9:g} t.u. (event {row})"
             if node in self.crashed:
-                self._violated("membership", f"{when}: event {event} of {node} occurs after its crash")
+                self._violated("membership", f"{when}: {node} has the event {event} after its crash")
             if event == "deliver":
                 self._deliver(node, message, when)
             elif event == "broadcast":
@@ -51,7 +51,8 @@ class ProcessJudge:
     def _broadcast(self, node: str, message: str, when: str) -> None:
         if message in self._bits or message.partition(":")[0] != node:
             self._violated(
-                "creation", f"{when}: {node} broadcasts {message}, which belongs to another process or already exists"
+                "creation",
+                f"{when}: {node} broadcasts {message}, which belongs to another process or was broadcast before",
             )
             return
         self._bits[message] = len(self._names)
@@ -77,15 +78,19 @@ class ProcessJudge:
             source, _, number = message.partition(":")
             due = self._next.get((node, source), 0)
             if int(number) != due:
-                self._violated("order", f"{when}: {node} delivers {message}, but {source}:{due} is due")
+                self._violated(
+                    "order", f"{when}: {node} delivers {message}, but the next message of {source} is {source}:{due}"
+                )
             self._next[node, source] = int(number) + 1
         self._has[node] |= bit
 
     def _complete(self, node: str, message: str, when: str) -> None:
         place = self._bits.get(message)
         if place is None or message in self._told or message.partition(":")[0] != node:
-            why = "which no process has broadcast" if place is None else "either again or without being its source"
-            self._violated("completion", f"{when}: {node} is notified of {message}, {why}")
+            why = "again, or without being its source"
+            if place is None:
+                why = "but no process has broadcast this message"
+            self._violated("completion", f"{when}: {node} is notified that {message} is complete, {why}")
             return
         self._told.add(message)
         if self._promises["completes_when_delivered"]:

@@ -31,7 +31,10 @@ def last_reception_problem(
         return None
     least_ns = _last_change_ns(events, samples) - plan.hand_over_ns if plan.samples_changes else 0
     if last_ns < least_ns:
-        return f"messages: last_reception_ns is {last_ns}, but a buffer changes because of a reception at {least_ns}"
+        return (
+            f"messages: last_reception_ns is {last_ns}, but a buffer changes because of a later reception, at"
+            f" {least_ns}"
+        )
     if not manifest["quiescent"] or len(events.coded("event").rows("suspect", "crash")):
         return None
     due_ns = _quiet_ns(events, samples, told, plan)

@@ -104,7 +104,7 @@ class _Record:
                 )
             up = [is_up[np.searchsorted(turn_ns, left_ns, side)] for side in ("left", "right")]
             for i in np.flatnonzero(~(up[0] | up[1])).tolist():
-                yield f"samples: a message leaves the sbuffer of {node} at {_s(left_ns[i])}, while it is down"
+                yield f"samples: a message leaves the sbuffer of {node} at {_s(left_ns[i])}, while {node} is down"
 
     def _turns(self, node: str) -> tuple[np.ndarray, np.ndarray]:
         """When a host crashed and recovered; and whether it is up, before each of these and after the last."""

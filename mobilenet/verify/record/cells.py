@@ -32,14 +32,15 @@ def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
         problem = None
         if event == "deliver":
             if (station is not None) != covered.get(node, False):
-                problem = f"delivers with station {station}, {_where(node, covered)}"
+                named = "no station" if station is None else f"station {station}"
+                problem = f"delivers in a row that names {named}, {_where(node, covered)}"
         elif event == "in_coverage":
             if node in covered:
-                problem = "enters coverage although it is in coverage"
+                problem = "enters coverage although it is already in coverage"
             covered[node] = station is not None
         elif event == "out_of_coverage":
             if covered.pop(node, None) is None:
-                problem = "leaves coverage although it is out of coverage"
+                problem = "leaves coverage although it is already out of coverage"
         elif event == "crash":
             down.add(node)
         elif event == "recover":

@@ -18,6 +18,7 @@ from math import log, sqrt
 from typing import Any
 
 from mobilenet.expected.expectations import Expected, Radio
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.record.kinds import kinds_problems
 
@@ -76,10 +77,10 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
                 " received, lost or in flight"
             )
         if not duplicating_air and (copies or pairs.get("in_flight", 0)):
-            yield f"{label}: frames duplicated or in flight, which is impossible on this run's radio"
+            yield f"{label}: some frames are duplicated or in flight, which is impossible on this run's radio"
     for key in ("pairs_in_range", "received"):
         if radio["addressed"][key] > radio[key]:
-            yield f"radio: more addressed pairs than pairs ({key})"
+            yield f"radio: {key} is {radio[key]}, but {radio['addressed'][key]} for the addressed pairs"
     on_air = [kind for side in ("host", "station") for kind in kinds[side].values()]
     frames = sum(kind["count"] for kind in on_air)
     if radio["frames"] != frames + radio["mac_acks"]:
@@ -90,7 +91,7 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
     for side in ("host", "station", "wired"):
         for name, kind in kinds[side].items():
             if kind["control_bytes"] > kind["bytes"]:
-                yield f"{side} {name}: more control bytes than bytes"
+                yield f"{side} {name}: {kind['control_bytes']} control bytes, but only {kind['bytes']} bytes in total"
     if expected is not None and expected.radio is not None:
         yield from _chance_problems(radio, expected.radio)
         yield from _unicast_problems(radio, expected.radio)
@@ -100,7 +101,10 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
     if expected is not None and expected.hosts is not None and expected.places is not None:
         nodes = len(expected.hosts) + len(expected.places.stations_m)
         if radio["pairs_in_range"] > radio["frames"] * max(0, nodes - 1):
-            yield f"radio: {radio['pairs_in_range']} pairs in {radio['frames']} frames, with {nodes} nodes in all"
+            yield (
+                f"radio: {radio['pairs_in_range']} pairs in range for {radio['frames']} frames, expected at most"
+                f" {radio['frames']} x {nodes - 1}, since there are {nodes} nodes"
+            )
 
 
 def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expected | None) -> Iterator[str]:
@@ -111,11 +115,11 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expecte
     lost = wired.get("lost", 0)
     if wired["sent"] != wired["delivered"] + wired["in_flight"] + lost:
         but = f", {lost} lost" if lost else ""
-        yield f"wired: {wired['sent']} sent, {wired['delivered']} delivered{but} and {wired['in_flight']} in flight"
+        yield f"wired: {wired['sent']} sent, but {wired['delivered']} delivered{but} and {wired['in_flight']} in flight"
     if lost and expected is not None and not any(switch.loses for switch in expected.switches):
         yield f"wired: {lost} lost, but no link was cut with `loses: true`"
     if quiescent and wired["in_flight"]:
-        yield f"wired: quiescent, but {wired['in_flight']} in flight"
+        yield f"wired: {wired['in_flight']} in flight, although the run is at rest; expected 0"
     if wired.get("suspicions") and expected is not None and expected.radio is not None and not expected.radio.suspects:
         yield f"wired: {wired['suspicions']} suspicions, but this backbone has no failure detector"
 
@@ -139,9 +143,9 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
             if count:
                 yield f"radio: {count} {name}, but no frame of this protocol is acknowledged"
     if retries > radio["frames"] - radio["mac_acks"]:
-        yield f"radio: {retries} mac_retries in {radio['frames'] - radio['mac_acks']} frames"
+        yield f"radio: {retries} mac_retries, but only {radio['frames'] - radio['mac_acks']} frames other than MAC ACKs"
     if retries < given_up * expected.least_retries or retries and not expected.least_retries:
-        yield f"radio: {given_up} mac_given_up, each after {expected.least_retries} retries, but {retries} mac_retries"
+        yield f"radio: {retries} mac_retries, but {given_up} mac_given_up with {expected.least_retries} retries each"
 
 
 def _groupcast_problems(counters: dict[str, Any], expected: Expected) -> Iterator[str]:
@@ -153,7 +157,7 @@ def _groupcast_problems(counters: dict[str, Any], expected: Expected) -> Iterato
     sent, kinds = counters["by_message_type"]["station"], expected.radio.kinds
     if not most:
         if found:
-            yield f"radio: {found} mac_group_retries, but this radio does not repeat broadcast frames"
+            yield f"radio: {found} mac_group_retries, but this radio does not retransmit broadcast frames"
         return
     for_all = sum(kind["count"] for name, kind in sent.items() if kinds is None or name in REPEATED)
     # of n frames, a share of most / (most + 1) are repetitions
@@ -161,7 +165,7 @@ def _groupcast_problems(counters: dict[str, Any], expected: Expected) -> Iterato
     stations = len(expected.places.stations_m)
     is_known = kinds is not None and expected.payload_bytes != 0
     if missing < -most * stations or is_known and missing > most * stations:
-        yield f"radio: {found} mac_group_retries in {for_all} frames, each of which is repeated {most} times"
+        yield f"radio: {found} mac_group_retries, but each of {for_all} frames is retransmitted {counted(most, 'time')}"
 
 
 def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iterator[str]:
@@ -171,7 +175,7 @@ def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iter
         for name, kind in kinds[side].items():
             payload = kind["bytes"] - kind["control_bytes"]
             if not kind["count"] and kind["bytes"]:
-                yield f"{side} {name}: {kind['bytes']} bytes without a message"
+                yield f"{side} {name}: {kind['bytes']} bytes, but no message was sent"
             if expected is not None and expected.payload_bytes is not None and payload % max(1, expected.payload_bytes):
                 yield f"{side} {name}: {payload} bytes of payload, but a message has {expected.payload_bytes}"
             if expected is not None and expected.payload_bytes == 0 and payload:
@@ -188,7 +192,7 @@ def no_counts(path: str, value: Any) -> Iterator[str]:
         for key, inside in value.items():
             yield from no_counts(f"{path}.{key}", inside)
     elif not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        yield f"{path} is {value!r}, expected a number"
+        yield f"{path} is {value!r}, expected a whole number of at least 0"
 
 
 def _told_differently(counters: dict[str, Any], samples: Columns, prefixes: tuple[str, ...] = ("",)) -> str | None:

@@ -74,7 +74,10 @@ def _crash_problems(events: Table, samples: Table) -> Iterator[str]:
         inside = inside[is_down[np.searchsorted(at_ns, own.times[inside], "right")]]
         for i in [*last[last >= 0].tolist(), *inside.tolist()]:
             if (held := own.values[i]) > 0:
-                yield f"samples: the rbuffer of {node} holds {held:g} messages at {_s(own.times[i])}, while it is down"
+                yield (
+                    f"samples: the rbuffer of {node} holds {held:g} messages at {_s(own.times[i])}, while {node}"
+                    " is down"
+                )
 
 
 def _turns(events: Table, *wanted: str) -> dict[str, list[tuple[int, str]]]:

@@ -104,7 +104,7 @@ class _Handoffs:
                 return f"has the cause {detail['cause']!r}, expected {', '.join(CAUSES)}"
             for key in NUMBERS:
                 if key in detail and (type(detail[key]) is not int or detail[key] < 0):
-                    return f"has {key} {detail[key]!r}, expected a number"
+                    return f"has {key} {detail[key]!r}, expected a whole number of at least 0"
         if event == "recover":
             self._recovered_ns[node] = now_ns
         elif event == "join":
@@ -114,7 +114,8 @@ class _Handoffs:
             if (detail["cause"] == "recovery") != (self._recovered_ns.pop(node, None) == now_ns) and detail[
                 "cause"
             ] != "join":
-                return f"has the cause {detail['cause']!r}, which does not apply"
+                recovers = "does not recover then" if detail["cause"] == "recovery" else "recovers then"
+                return f"has the cause {detail['cause']!r}, but the host {recovers}"
         elif event == "handoff_end" and "recovered" in detail:
             return self._end_problem(row, node, detail["recovered"], detail["skipped"])
         return None

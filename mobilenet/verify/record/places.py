@@ -57,7 +57,10 @@ def _tracks(positions: Columns) -> tuple[dict[str, Track], str | None]:
     columns = (positions[name] for name in ("time_ns", "node", "x_m", "y_m"))
     for row, (time, node, x, y) in enumerate(zip(*columns, strict=True)):
         if node is None or time is None or x is None or y is None or not (math.isfinite(x) and math.isfinite(y)):
-            return tracks, f"positions: row {row} has {node} at ({x}, {y}) m at {time} ns"
+            return (
+                tracks,
+                f"positions: row {row} has {node} at ({x}, {y}) m at {time} ns, expected a name and three numbers",
+            )
         times, xs, ys = tracks.setdefault(node, ([], [], []))
         times.append(time)
         xs.append(x)

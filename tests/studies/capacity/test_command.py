@@ -48,7 +48,10 @@ def test_what_it_prints(place: Path) -> None:
     assert f"the largest wireless.loss is {found['value']:g}: the requirements hold at {found['value']:g} and " in (
         "\n".join(lines)
     )
-    assert any(line.startswith("probability of a wrong answer: at most 5 %, outside of the tol") for line in lines)
+    assert any(
+        line.startswith("probability of a wrong answer: at most 5 %, not counting values within the tol")
+        for line in lines
+    )
     assert lines[-1] == "Next: mobilenet report studies/first-capacity-loss"
     assert mobilenet(*shlex.split(lines[-1].removeprefix("Next: mobilenet ")), place=place).returncode == 0
 
@@ -61,7 +64,7 @@ def test_what_it_leaves(place: Path) -> None:
     assert found["runs"] == len(pd.read_csv(out / "runs.csv")) == len(pd.read_csv(out / "tables" / "runs.csv"))
     assert (out / "capacity.png").stat().st_size > 10_000
     page = (out / "capacity.md").read_text()
-    assert "**The largest wireless.loss is " in page and "Percentiles are those of each run, averaged" in page
+    assert "**The largest wireless.loss is " in page and "Percentiles are computed for each run, and then" in page
 
 
 def test_all_values_meet_the_same_worlds(place: Path) -> None:
@@ -121,8 +124,14 @@ def test_undecided_within_the_budget_and_the_printed_command_resumes(place: Path
 @pytest.mark.parametrize(
     ("requirement", "answer"),
     [
-        ("delivery_delay_mean_s <= 1000", "holds everywhere: the requirements hold at all 5 tried values, and so for"),
-        ("delivery_delay_mean_s >= 1000", "holds nowhere: the requirements fail at all 5 tried values, and so for"),
+        (
+            "delivery_delay_mean_s <= 1000",
+            "holds everywhere: the requirements hold at all 5 tried values, and therefore",
+        ),
+        (
+            "delivery_delay_mean_s >= 1000",
+            "holds nowhere: the requirements fail at all 5 tried values, and therefore",
+        ),
         ("broadcasts >= 1", "holds everywhere"),
     ],
 )
@@ -165,7 +174,7 @@ def test_a_metric_that_only_a_plug_in_could_have(place: Path) -> None:
         "capacity", scenario, "--vary", "workload.interval_s", "--from", "0.2", "--to", "0.5", "--allow-code",
         "--require", "host_waitin_mean <= 1", "--set", "duration_s=21", "--out", "metric", "--quiet", place=place,
     )  # fmt: skip
-    assert "host_waitin_mean: no run has this metric, did you mean 'host_waiting_mean'?" in one_line(done, 2)
+    assert "host_waitin_mean: no run has this metric (did you mean 'host_waiting_mean'?)" in one_line(done, 2)
 
 
 def test_failed_runs_leave_it_unfinished(tmp_path: Path) -> None:

@@ -67,11 +67,11 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
         ("hosts.count", 1, 9), {"scenario": SCENARIOS / "studies" / "loss.yaml"}, "a study, not a scenario; `mobilenet",
     ),
     "an unknown key": (
-        ("wireless.los", 0, 1), {}, "--vary wireless.los: wireless.los: unknown key, did you mean 'loss'?",
+        ("wireless.los", 0, 1), {}, "--vary wireless.los: wireless.los: unknown key; did you mean 'loss'?",
     ),
     "a word": (("protocol.name", 0, 1), {}, "--vary protocol.name: its value is mobile_causal, which is not a number"),
     "a group": (("hosts", 0, 1), {}, "--vary hosts: its value is {count: 6"),
-    "no key": ((" ", 0, 1), {}, "--vary: missing, expected a key such as workload.interval_s"),
+    "no key": ((" ", 0, 1), {}, "--vary: missing; expected a key such as workload.interval_s"),
     "the seed": (("seed", 1, 9), {}, "--vary seed: runs take their seeds from the seed of the study"),
     "equal ends": (("wireless.loss", 0.5, 0.5), {}, "--from and --to: both are 0.5, so there is nothing to search"),
     "beyond the range": (("wireless.loss", 0, 2), {}, "--to 2: wireless.loss: should be at most 1, got 2"),
@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     ),
     "a metric": (
         ("wireless.loss", 0, 1, "delivery_dely_p95_s <= 1"), {},
-        "--require 'delivery_dely_p95_s <= 1': unknown metric 'delivery_dely_p95_s', did you mean",
+        "--require 'delivery_dely_p95_s <= 1': unknown metric 'delivery_dely_p95_s' (did you mean",
     ),
     "a budget": (
         ("wireless.loss", 0, 1), {"budget": 49},

@@ -105,12 +105,12 @@ def test_obstacles_and_what_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("changes", "chosen", "said"),
     [
-        ((), ["fadign"], "unknown radio 'fadign', did you mean 'fading'?"),
+        ((), ["fadign"], "unknown radio 'fadign' (did you mean 'fading'?)"),
         ((), ["own"], "unknown radio 'own'; the radios are: disk, "),
         (
             (),
             ["obstacles"],
-            "radio obstacles: the scenario names no file of obstacles; specify one with --obstacles FILE",
+            "radio obstacles: the scenario does not name a file of obstacles; specify one with --obstacles FILE",
         ),
         ((), ["disk"], "radios: only disk, so there is nothing to compare"),
         ((), [], "radios: only disk"),

@@ -92,7 +92,7 @@ def test_a_dry_run_runs_nothing(place: Path) -> None:
 
 REFUSED = {
     "no compare": (STUDY.partition("compare")[0], (), "s.yaml: the study has no comparison"),
-    "unknown radio": (STUDY, ("--radios", "disk,fadig"), "unknown radio 'fadig', did you mean 'fading'?"),
+    "unknown radio": (STUDY, ("--radios", "disk,fadig"), "unknown radio 'fadig' (did you mean 'fading'?)"),
     "no obstacles": (STUDY, ("--obstacles", "town.geojson"), "town.geojson: no such file; --obstacles takes"),
     "damaged obstacles": (STUDY, ("--obstacles", "s.yaml", "--radios", "obstacles"), "s.yaml:1:1: neither GeoJSON"),
     "processes": (
@@ -114,7 +114,7 @@ REFUSED = {
     "two masters": (STUDY, ("--master", "local[1]", "--workers", "1"), "--workers sets the number of cores"
         " on this machine"),
     "a metric": (STUDY.replace("messages_sent_per", "messages_send_per"), (), "unknown metric 'messages_send_per_"),
-    "another study's folder": (STUDY, ("--out", "taken"), "taken: exists and contains no radios"),
+    "another study's folder": (STUDY, ("--out", "taken"), "taken: already exists and was not written by"),
 }  # fmt: skip
 
 

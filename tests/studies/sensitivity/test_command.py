@@ -37,7 +37,7 @@ def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
     assert mobilenet(*shlex.split(lines[-1].removeprefix("Next: mobilenet ")), place=tmp_path).returncode == 0
     assert "scaled to the whole range" in (out / "report.html").read_text()
     compared = mobilenet("compare", out, place=tmp_path).stdout
-    assert table["range"][0] in compared and "Mean size of the change of mean delay (s)" in compared
+    assert table["range"][0] in compared and "Average change of mean delay (s)" in compared
     drawn = mobilenet("figures", out, place=tmp_path).stdout
     assert "effects.svg" in drawn and "bootstrap" in (out / "figures" / "effects.svg").read_text()
     again = mobilenet(*ASKED, "--workers", "2", "--json", place=tmp_path)
@@ -47,15 +47,19 @@ def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "more", "said"),
     [
-        ("", (), "--keys: missing, expected keys such as workload.interval_s=1:10,protocol.repair"),
+        ("", (), "--keys: missing; expected keys such as workload.interval_s=1:10,protocol.repair"),
         ("workload.interval_s", (), "--keys: only workload.interval_s; expected at least two keys to rank"),
-        ("wireless.loss,protocol.repair", (), "its value is 0, which has no range around it; expected wireless.loss"),
+        (
+            "wireless.loss,protocol.repair",
+            (),
+            "its value is 0, so half and twice this value are not a range; expected wireless.loss",
+        ),
         ("wireless.nope,protocol.repair", (), "no such key in this scenario, or not a declared one"),
         ("wireless.mode,protocol.repair", (), "has 5 values; name 2 to 4 of them"),
         ("wireless.loss=0.3:0,protocol.repair", (), "expected the lower end first"),
         ("wireless.loss=0:x,protocol.repair", (), "expected KEY=LOW:HIGH with two numbers, or KEY=A|B"),
         ("hosts.count=3:5,protocol.repair", (), "takes whole numbers; expected at least 4 of them in the range"),
-        ("wireless.eifs,protocol.repair=none|foo", (), "unknown value foo, expected one of: none, selective"),
+        ("wireless.eifs,protocol.repair=none|foo", (), "unknown value foo; expected one of: none, selective"),
         ("workload.interval_s=-1:5,wireless.eifs", (), "should be at least 0.001, got -1"),
         ("wireless.eifs,wireless.eifs", (), "--keys: wireless.eifs is given twice"),
         ("wireless.eifs,protocol.repair", ("--set", "wireless.eifs=true"), "--set gives it a fixed value"),

@@ -77,7 +77,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       from = Mobilenet.upTo(msg.time, run.events.time[crash]),
       to = Mobilenet.upTo(msg.time, run.events.time[recover ?? crash]),
       sent = [],
-      shown = live("Broadcast while it was down");
+      shown = live("Broadcast while the host was down");
     for (let m = from; m < to; m++) if (msg.host[m] !== h) sent.push(m);
     const update = (t) => {
       const times = sent.map((m) => msg.deliveredAt(m).get(h)).filter((at) => at <= t),

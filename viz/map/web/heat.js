@@ -74,8 +74,8 @@ Mobilenet.heat = (app) => {
     } else if (name === "losses") {
       box.append(
         note(
-          "This run did not record where frames were lost. Draw the map with  --losses,  which runs " +
-            "it again to find out, or run the scenario with  record: {frames: true}.  Only the share in the " +
+          "This run did not record where frames were lost. Draw the map with  --losses,  which repeats " +
+            "the run to find out, or run the scenario with  record: {frames: true}.  Only the share in the " +
             "whole network is known:",
         ),
       );

@@ -81,9 +81,9 @@ Mobilenet.liveCard = (app, kind, i) => {
     top.replaceChildren();
     inside.replaceChildren();
     if (!live.following)
-      inside.append(note("Its timers and its protocol's state are known only for the present moment of the run."));
+      inside.append(note("Timers and the protocol's state are known only for the current moment of the run."));
     if (!card || !live.following) return;
-    if (!card.is_up) top.append(el("p.mn-note", "It is down. Its stable storage is kept."));
+    if (!card.is_up) top.append(el("p.mn-note", "The host is down. Its stable storage is kept."));
     const buffers = Object.entries(card.buffers);
     if (buffers.length) top.append(row("Holds", buffers.map(([buffer, size]) => buffer + " " + size).join(", ")));
     for (const [what, left] of card.timers) top.append(row(what, "in " + app.parts.duration(left)));

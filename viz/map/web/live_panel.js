@@ -81,7 +81,7 @@ Mobilenet.livePanel = (app) => {
       ask = link(
         "what effect did it have?",
         () => live.tell({ command: "effect", intervention: i }),
-        "Compare thirty pairs of runs with and without it, in the background",
+        "Compare thirty pairs of runs with and without this intervention, in the background",
       );
     ask.dataset.effect = String(i);
     const words = Mobilenet.sayByHand(one) + (isToCome(one) ? ", to come" : "");
