@@ -138,6 +138,14 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
         first = last
 
 
+def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list[dict[str, float]]]:
+    """Return the metrics of the runs that count, of each configuration by replication."""
+    found: dict[int, list[dict[str, float]]] = {}
+    for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
+        found[table["configuration"][0].as_py()] = [dict(row) for row in table["metrics"].to_pylist()]
+    return found
+
+
 def manifest_digest(directory: Path) -> str:
     """It holds the digests of all files of the record."""
     return hashlib.sha256((directory / "manifest.json").read_bytes()).hexdigest()
