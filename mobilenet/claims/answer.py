@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mobilenet.claims.declaration import Below, Difference, Falls, Grows, NoViolation, Ratio, Statement
-from mobilenet.claims.judge import Answer, Judged
+from mobilenet.claims.declaration import Answer, Below, Difference, Falls, Grows, NoViolation, Published, Ratio
+from mobilenet.claims.judge import Judged
 from mobilenet.claims.questions import Question
 from mobilenet.metrics.registry import unit_of
 from mobilenet.studies.statistics import Bounds
@@ -110,10 +110,10 @@ def answered(question: Question, judged: Judged, command: str, is_left: bool) ->
     """Combine a question with what its runs have shown. Of several tests, the one nearest to failing is reported."""
     place = _nearest(question, judged)
     bounds = judged.bounds[place] if judged.bounds else None
-    is_ratio = question.tests[place].is_ratio
+    unit = "" if question.tests[place].is_ratio else unit_of(question.metric, question.of_processes)
     return Answered(
-        question, judged.answer, quantity(question), "" if is_ratio else unit_of(question.metric, question.of_processes),
-        requirement(question), bounds, judged.n, command, judged.why, judged.is_clear, is_left,
+        question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
+        judged.why, judged.is_clear, is_left,
     )  # fmt: skip
 
 
@@ -130,8 +130,8 @@ def quantity(question: Question) -> str:
     claim = question.claim
     if isinstance(claim, NoViolation):
         return "violated schedules"
-    if isinstance(claim, Statement):
-        return "sentence of the paper"
+    if isinstance(claim, Published):
+        return "published value"
     if isinstance(claim, (Ratio, Below)):
         return f"{question.metric}, ratio"
     if isinstance(claim, (Grows, Falls)):
@@ -148,4 +148,4 @@ def requirement(question: Question) -> str:
         parts.append(f"{side} {test.bound:.6g}{margin}")
     if isinstance(question.claim, NoViolation):
         return "0"
-    return " and ".join(parts) or "holds at all sizes"
+    return " and ".join(parts) or "as in the paper"

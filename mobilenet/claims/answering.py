@@ -1,8 +1,9 @@
 """Run what a claims file needs, and answer it.
 
 Model     each experiment is a study in OUT/NAME, of which only the configurations of open claims get runs. The
-          experiment with the cheapest missing runs goes first; afterwards all claims that can be judged are judged. So
-          a killed command goes on where it stood. A limit of time stops the runs, and leaves the claims that are open
+          cheapest missing runs come first; afterwards all claims that can be judged are judged. What to run follows
+          only from the runs that there are, so a killed command goes on where it stood. A limit of time stops the runs,
+          and leaves the claims that are open
 Errors    ScenarioError for the file, StudyError for directories, Spark, and metrics that no run has
 Source    ours: docs/guide/claims.md
 """
@@ -16,15 +17,14 @@ from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from mobilenet.claims.answer import Answered, Outcome, answered, quantity, requirement
-from mobilenet.claims.declaration import NoViolation, Statement
-from mobilenet.claims.judge import Answer
+from mobilenet.claims.declaration import Answer, NoViolation, Published
 from mobilenet.claims.looks import Looks
+from mobilenet.claims.published import PaperTables
 from mobilenet.claims.questions import Cell, Plan, Question
 from mobilenet.claims.schedules import SECONDS_EACH, command, play
-from mobilenet.claims.statements import PaperStatements
 from mobilenet.claims.words import markdown
 from mobilenet.quoting import as_file_name, counted, quoted
 from mobilenet.rundir.writer import write_json
@@ -42,13 +42,11 @@ from mobilenet.studies.store import Store, create, write_text
 from mobilenet.studies.study import STUDIES
 from mobilenet.studies.tables import write_tables
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 QUICK_S = 540.0  # of ten minutes; the rest is for Spark's start and the tables
 EVENTS_PER_S = 150_000  # of a run on one core, roughly; only the order of experiments depends on it
 MARK = "claims.json"
 LEFT = "left by --quick"
+TOGETHER = 4  # times the cost of the cheapest configuration: what runs in the same round
 
 
 class TimeUp(Exception):
@@ -103,12 +101,14 @@ def default_directory(file: Path) -> Path:
     return STUDIES / (name if name.endswith("claims") else f"{name}-claims")
 
 
-def answer(plan: Plan, means: Means, master: str, session: SparkSession | None = None) -> Outcome:
+def answer(plan: Plan, means: Means, master: str, session: Any = None) -> Outcome:
     """Answer all claims, and write the answers into the directory. `session`: one of `master` that is open already."""
     if plan.studies:
         require_master(master)
     _require_own(means.out)
-    stores = {name: create(study, means.out / name, means.allow_code, means.say) for name, study in plan.studies.items()}
+    stores = {
+        name: create(study, means.out / name, means.allow_code, means.say) for name, study in plan.studies.items()
+    }
     work = _Work(plan, means, stores)
     with ExitStack() as held:
         for store in stores.values():
@@ -146,44 +146,49 @@ class _Work:
         self._looks = Looks(plan.questions, plan.error, plan.claims.replications)
         self._targets = {name: [0] * len(store.configurations) for name, store in stores.items()}
         self._rows: dict[Cell, list[Row]] = {}
-        self._others: dict[str, Answered] = {}  # claims about schedules and statements
-        self._statements = PaperStatements(means.out, means.workers)
+        self._others: dict[str, Answered] = {}  # claims about schedules and papers
+        self._published = PaperTables(means.out, means.workers)
         for store in stores.values():
             store.clear_notes()
 
-    def run(self, spark: SparkSession) -> None:
+    def run(self, spark: Any) -> None:
         """All experiments, until each question is answered or time is up."""
         for store in self._stores.values():
             require_programs(store, spark)
         with suppress(TimeUp):
             while missing := self._missing():
                 self._means.check_time()
-                self._perform(min(missing, key=lambda name: (missing[name], name)), spark)
+                self._perform(missing, spark)
         for name, store in self._stores.items():
             if any(self._targets[name]):
                 write_tables(store, self._targets[name], spark)
 
-    def _missing(self) -> dict[str, int]:
-        """Experiment -> events of the runs that it needs next."""
-        found: dict[str, int] = {}
-        for cell, runs in self._looks.wanted().items():
-            more = runs - self._targets[cell.experiment][cell.configuration]
-            if more > 0:
-                cost = self._plan.costs[cell.experiment]
-                found[cell.experiment] = found.get(cell.experiment, 0) + more * cost
-        return found
+    def _missing(self) -> dict[Cell, int]:
+        """Return the replications that configurations still lack for the next looks."""
+        wanted = self._looks.wanted()
+        missing = {cell: runs - self._targets[cell.experiment][cell.configuration] for cell, runs in wanted.items()}
+        return {cell: more for cell, more in missing.items() if more > 0}
 
-    def _perform(self, name: str, spark: SparkSession) -> None:
-        targets = list(self._targets[name])
-        for cell, runs in self._looks.wanted().items():
-            if cell.experiment == name:
-                targets[cell.configuration] = max(targets[cell.configuration], runs)
+    def _perform(self, missing: dict[Cell, int], spark: Any) -> None:
+        """Run the cheapest configuration, with others of its experiment that cost about as much, and judge."""
+        costs = self._plan.costs
+        cheapest = min(missing, key=lambda cell: (costs[cell], cell))
+        name, targets = cheapest.experiment, list(self._targets[cheapest.experiment])
+        for cell, more in missing.items():
+            if cell.experiment == name and costs[cell] <= TOGETHER * costs[cheapest]:
+                targets[cell.configuration] += more
         store, note = self._stores[name], f"{name}, {counted(len(self._looks.open), 'open claim')}"
-        run_all(store, spark, lambda one: self._means.tell(one._replace(note=note)), UpTo(targets))
         self._targets[name] = targets
-        found = metrics_by_configuration(store.measured, targets)
-        self._rows |= {Cell(name, number): rows for number, rows in found.items()}
-        failures = store.failures()
+        try:
+            run_all(store, spark, lambda one: self._means.tell(one._replace(note=note)), UpTo(targets))
+        finally:
+            found = metrics_by_configuration(store.measured, targets)
+            self._rows |= {Cell(name, number): rows for number, rows in found.items()}
+            self._judge(name)
+
+    def _judge(self, name: str) -> None:
+        """Answer what the runs of an experiment allow."""
+        failures = self._stores[name].failures()
         for question in self._looks.open if failures else ():
             if any(cell.experiment == name for cell in question.cells):
                 self._looks.give_up(question, f"{counted(failures, 'run')} of {name} failed")
@@ -202,7 +207,8 @@ class _Work:
 
     def play_short(self) -> None:
         """Schedules that take less time than any experiment."""
-        cheapest = min(self._missing().values(), default=0) / EVENTS_PER_S
+        costs = self._plan.costs
+        cheapest = min((costs[cell] * more for cell, more in self._missing().items()), default=0) / EVENTS_PER_S
         for question in self._plan.questions:
             claim = question.claim
             if isinstance(claim, NoViolation) and claim.schedules * SECONDS_EACH <= cheapest:
@@ -214,10 +220,14 @@ class _Work:
         for question in sorted(left, key=lambda one: getattr(one.claim, "schedules", 0)):
             if isinstance(question.claim, NoViolation):
                 self._play(question, question.claim)
-        for question in left:
-            if isinstance(question.claim, Statement):
+        for question in sorted(left, key=lambda one: getattr(one.claim, "largest", 0)):
+            if isinstance(question.claim, Published):
                 self._means.check_time()
-                self._others[question.name] = self._statements.answer(question, question.claim, self._told)
+                found = self._published.verdict(question.claim, self._told)
+                self._others[question.name] = Answered(
+                    question, found.answer, quantity(question), "", requirement(question), None, 0,
+                    self._published.command(question.claim), found.why,
+                )  # fmt: skip
 
     def _told(self, line: str) -> None:
         self._means.say(line)
@@ -256,7 +266,9 @@ class _Work:
         if question.name in self._others:
             return self._others[question.name]
         if not question.tests:
-            shown = command(question.claim) if isinstance(question.claim, NoViolation) else "mobilenet reproduce reliable"
+            claim = question.claim
+            shown = command(claim) if isinstance(claim, NoViolation) else ""
+            shown = self._published.command(claim) if isinstance(claim, Published) else shown
             return Answered(
                 question, Answer.UNDECIDED, quantity(question), "", requirement(question), None, 0, shown, LEFT,
                 is_left=True,
@@ -278,4 +290,3 @@ class _Work:
             if any(self._targets[name]):
                 rows = read_rows(store.tables / "runs.csv")
                 yield from (store.runs / row["run"] for row in rows if row["verdict"] == "violated")
-

@@ -10,6 +10,7 @@ Source    ours: docs/guide/claims.md
 from __future__ import annotations
 
 import re
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -27,6 +28,14 @@ from mobilenet.studies.statistics import FIRST_LOOK
 MARGIN = 0.05  # share of a bound, unless a claim has its own margin
 MOST_CLAIMS = 1_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
+
+
+class Answer(Enum):
+    """What a claim is answered."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNDECIDED = "undecided"
 
 
 class Experiment(Parameters):
@@ -182,17 +191,19 @@ class NoViolation(Claim):
     )
 
 
-class Statement(Claim):
-    """A sentence of a paper that `mobilenet reproduce` checks at all sizes that it covers."""
+class Published(Claim):
+    """A number or a sentence of a paper, as `mobilenet reproduce` judges it; not covered by `error`."""
 
-    relation: Literal["statement"]
-    paper: Literal["reliable"] = Field(default="reliable", description="paper, as for `mobilenet reproduce`")
-    id: str = Field(min_length=1, description="name of the sentence in data/papers/jeanneau2017_reliable.csv")
+    relation: Literal["published"]
+    paper: Literal["reliable", "causal"] = Field(description="paper, as for `mobilenet reproduce`")
+    id: str = Field(
+        min_length=1, description="id of the sentence, or TABLE/SIZE/QUANTITY, as in the files of data/papers/"
+    )
     largest: int = Field(default=128, ge=8, le=1024, description="largest number of processes; 8, 16, 32, ... are run")
 
 
 AnyClaim = Annotated[
-    Within | Ratio | Difference | Near | Below | Grows | Falls | NoViolation | Statement,
+    Within | Ratio | Difference | Near | Below | Grows | Falls | NoViolation | Published,
     Field(discriminator="relation"),
 ]
 
@@ -228,11 +239,16 @@ class Claims(Parameters):
             raise ScenarioError(f"{path}: a {kind}, not a claims file; `mobilenet {command} {quoted(path)}` runs it")
         if seed is not None:
             root.value["seed"] = Node(seed, f"--seed {seed}")
+        return cls.of_nodes(root, path.parent)
+
+    @classmethod
+    def of_nodes(cls, root: Node, folder: Path) -> Self:
+        """From the nodes of a file in `folder`. Raises ScenarioError."""
         try:
             found = cls.model_validate(root.plain())
         except ValidationError as error:
             raise ScenarioError("\n".join(problems(error, root, cls))) from None
-        found._folder, found._root = path.parent, root
+        found._folder, found._root = folder, root
         for group in ("experiments", "claims"):
             for name in getattr(found, group):
                 if not NAME.fullmatch(name):
@@ -258,7 +274,9 @@ class Claims(Parameters):
             file = self._folder / experiment.study
             if not file.is_file():
                 raise self.problem((*place, "study"), f"file {experiment.study!r} not found next to the claims file")
-            return Study.load(file, replications=FIRST_LOOK, seed=self.seed if "seed" in self.model_fields_set else None)
+            return Study.load(
+                file, replications=FIRST_LOOK, seed=self.seed if "seed" in self.model_fields_set else None
+            )
         assert experiment.scenario is not None
         if not (self._folder / experiment.scenario).is_file():
             what = f"file {experiment.scenario!r} not found next to the claims file"

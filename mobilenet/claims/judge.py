@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.claims.declaration import Answer
 from mobilenet.claims.questions import EXACTLY, Cell, Question, Test
 from mobilenet.studies.capacity.feasibility import NEVER, OF_BACKLOG, Row
 from mobilenet.studies.statistics import Bounds, Values, grows, may_grow, share_of_look, skewed_bounds
@@ -27,12 +27,6 @@ from mobilenet.studies.statistics import Bounds, Values, grows, may_grow, share_
 BACKLOG = "backlog_slope"
 Runs = Mapping[Cell, Sequence[Row]]
 STEPS = 200  # of the search for an end of a ratio's interval, at most
-
-
-class Answer(Enum):
-    HOLDS = "holds"
-    FAILS = "does not hold"
-    UNDECIDED = "undecided"
 
 
 class Judged(NamedTuple):
@@ -105,8 +99,8 @@ def _sides(metric: str, rows: Runs, test: Test) -> Side | None:
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
     if metric.startswith(NEVER):  # a run without a value never delivered that share
         fill = {metric: math.inf}
-        own = [fill | row for row in own]
-        other = [fill | row for row in other] if other is not None else None
+        own = [{**fill, **row} for row in own]
+        other = [{**fill, **row} for row in other] if other is not None else None
     there = [r for r in range(len(own)) if metric in own[r] and (other is None or metric in other[r])]
     if len(there) * 2 < len(own) or len(there) < min(3, len(own)):
         return None

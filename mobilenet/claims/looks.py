@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mobilenet.claims.judge import Answer, Judged, Runs, judge
+from mobilenet.claims.declaration import Answer
+from mobilenet.claims.judge import Judged, Runs, judge
 from mobilenet.claims.questions import Cell, Question
 from mobilenet.studies.statistics import look
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from mobilenet.claims.declaration import (
@@ -28,9 +30,10 @@ from mobilenet.claims.declaration import (
     NoViolation,
     OfMetric,
     Place,
+    Published,
     Ratio,
-    Statement,
 )
+from mobilenet.claims.published import published_ids
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.yaml_writer import inline
@@ -62,7 +65,7 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """A claim with all that is needed to answer it; claims about schedules and statements have no tests."""
+    """A claim with all that is needed to answer it; claims about schedules and papers have no tests."""
 
     name: str
     claim: AnyClaim
@@ -90,7 +93,7 @@ class Plan:
     claims: Claims
     studies: dict[str, Study]  # of the experiments that claims need
     questions: tuple[Question, ...]
-    costs: dict[str, int] = field(default_factory=dict)  # experiment -> events of a run, roughly
+    costs: dict[Cell, int] = field(default_factory=dict)  # events of a run, roughly
 
     @property
     def error(self) -> float:
@@ -103,10 +106,11 @@ def plan(claims: Claims, allow_code: bool = False) -> Plan:
     named = {place.experiment for claim in claims.claims.values() for _, place in _places(claim)}
     _require_experiments(claims)
     studies = {name: claims.study(name) for name in claims.experiments if name in named}
-    costs = {}
-    for name, study in studies.items():
-        configurations(study, allow_code)
-        costs[name] = study.base().estimated_events()
+    costs = {
+        Cell(name, one.number): study.scenario_of(one.number, one.overrides).estimated_events()
+        for name, study in studies.items()
+        for one in configurations(study, allow_code)
+    }
     return Plan(claims, studies, tuple(questions(claims, studies)), costs)
 
 
@@ -114,7 +118,7 @@ def questions(claims: Claims, studies: dict[str, Study]) -> list[Question]:
     """Return a question for each claim, in the order of the file. Raises ScenarioError."""
     found = []
     for name, claim in claims.claims.items():
-        if isinstance(claim, (NoViolation, Statement)):
+        if isinstance(claim, (NoViolation, Published)):
             _require_known(claims, name, claim)
             found.append(Question(name, claim))
             continue
@@ -124,7 +128,9 @@ def questions(claims: Claims, studies: dict[str, Study]) -> list[Question]:
         except ScenarioError as error:
             raise claims.problem(("claims", name, "metric"), str(error)) from None
         tests = _tests(claims, studies, name, claim)
-        exact = all(claims.experiments[cell.experiment].deterministic for cell in Question(name, claim, "", tests).cells)
+        exact = all(
+            claims.experiments[cell.experiment].deterministic for cell in Question(name, claim, "", tests).cells
+        )
         of_processes = isinstance(study.base(), ProcessScenario)
         found.append(Question(name, claim, claim.metric, tests, exact, of_processes))
     return found
@@ -143,7 +149,7 @@ def _require_experiments(claims: Claims) -> None:
                 raise claims.problem(("claims", name, key, "experiment"), what)
 
 
-def _require_known(claims: Claims, name: str, claim: NoViolation | Statement) -> None:
+def _require_known(claims: Claims, name: str, claim: NoViolation | Published) -> None:
     if isinstance(claim, NoViolation):
         from mobilenet.protocols.names import AMONG_PROCESSES, ON_THE_RADIO, SELECTIVE
 
@@ -151,10 +157,9 @@ def _require_known(claims: Claims, name: str, claim: NoViolation | Statement) ->
         if claim.protocol not in known:
             raise claims.problem(("claims", name, "protocol"), _unknown("protocol", claim.protocol, known))
         return
-    from mobilenet.papers.reliable_statements import CHECKS
-
-    if claim.id not in CHECKS:
-        raise claims.problem(("claims", name, "id"), _unknown("statement", claim.id, list(CHECKS)))
+    known = published_ids(claim.paper)
+    if claim.id not in known:
+        raise claims.problem(("claims", name, "id"), _unknown("id", claim.id, known))
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> str:
@@ -169,7 +174,7 @@ def _tests(claims: Claims, studies: dict[str, Study], name: str, claim: OfMetric
 
     if isinstance(claim, Grows):
         found = list(cell("value", claim.value, claim.along).values())
-        pairs = zip(found, found[1:], strict=False)
+        pairs = pairwise(found)
         if len(found) < 2:
             raise claims.problem(("claims", name, "along"), f"{claim.along} has one level, expected at least 2")
         margin = MARGIN if claim.margin is None else claim.margin
@@ -202,9 +207,7 @@ def _margin(given: float | None, bound: float) -> float:
     return max(MARGIN * abs(bound) if given is None else given, EXACTLY * abs(bound))
 
 
-def _cells(
-    claims: Claims, study: Study, path: tuple[str, ...], place: Place, without: str | None
-) -> dict[Any, Cell]:
+def _cells(claims: Claims, study: Study, path: tuple[str, ...], place: Place, without: str | None) -> dict[Any, Cell]:
     """The configuration of a place; with `without`, level -> configuration for the levels of that factor."""
     if without is not None and without not in study.factors:
         what = _unknown("factor", without, list(study.factors))
@@ -214,7 +217,7 @@ def _cells(
         if factor not in study.factors or factor == without:
             known = [one for one in study.factors if one != without]
             raise claims.problem((*path, "at", factor), _unknown("factor", factor, known))
-        wanted[factor] = _level(study, factor, level, lambda what, at=factor: claims.problem((*path, "at", at), what))
+        wanted[factor] = _level(study, factor, level, partial(claims.problem, (*path, "at", factor)))
     for factor in study.factors:
         levels = study.levels(factor)
         if factor != without and factor not in wanted:
@@ -223,7 +226,7 @@ def _cells(
                 raise claims.problem((*path, "at") if place.at else path, what)
             wanted[factor] = levels[0]
     return {
-        levels.get(without): Cell(place.experiment, number)
+        levels[without] if without is not None else None: Cell(place.experiment, number)
         for number, levels in enumerate(combinations(study))
         if all(levels[factor] == level for factor, level in wanted.items())
     }

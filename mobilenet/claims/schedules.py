@@ -15,10 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from mobilenet.claims.declaration import NoViolation
-from mobilenet.claims.judge import Answer
+from mobilenet.claims.declaration import Answer, NoViolation
 from mobilenet.papers.jobs import digest_of_code
-from mobilenet.protocols.names import DEFAULT
 from mobilenet.swarm.campaign import again, run_campaign
 
 FILE = "schedules.jsonl"
@@ -71,8 +69,7 @@ def judge_answers(answers: list[str], error: float) -> Played:
 
 def command(claim: NoViolation) -> str:
     """The command that plays the same schedules."""
-    others = {} if claim.protocol == DEFAULT else {"protocol": claim.protocol}
-    return again(claim.seed, claim.schedules, **others)
+    return again(claim.seed, claim.schedules, protocol=claim.protocol)
 
 
 def _upper_end(violated: int, schedules: int, error: float) -> float:

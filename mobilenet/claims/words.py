@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from mobilenet.claims.answer import Answered, Outcome
-from mobilenet.claims.judge import Answer
+from mobilenet.claims.declaration import Answer
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import counted, shown
 

@@ -18,9 +18,11 @@ from mobilenet.quoting import counted, quoted
 def claims(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A claims file (YAML).")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Stop after ten minutes, and list the claims that are not answered then.")
+        bool, typer.Option("--quick", help="Stop after ten minutes, and list the claims that are left.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check the file, and print what it would run.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only check the file, and print what it would run.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Directory; by default studies/FILE-claims.")
     ] = None,

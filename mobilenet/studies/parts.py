@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,11 +139,15 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
         first = last
 
 
-def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list[dict[str, float]]]:
-    """Return the metrics of the runs that count, of each configuration by replication."""
-    found: dict[int, list[dict[str, float]]] = {}
+def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list[Mapping[str, float]]]:
+    """Return the metrics of the runs that count, of each configuration by replication, up to the first replication that
+    is missing.
+    """
+    found: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
-        found[table["configuration"][0].as_py()] = [dict(row) for row in table["metrics"].to_pylist()]
+        pairs = zip(table["replication"].to_pylist(), table["metrics"].to_pylist(), strict=True)
+        whole = takewhile(lambda pair: pair[0] == pair[1][0], enumerate(pairs, 1))
+        found[table["configuration"][0].as_py()] = [dict(metrics) for _, (_, metrics) in whole]
     return found
 
 

@@ -144,4 +144,3 @@ def search(
         [f"{row['run']}: {row['error']}" for row in planned if row["state"] == "failed"],
         [row["run"] for row in made if row["verdict"] == "violated"],
     )
-
