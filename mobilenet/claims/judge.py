@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.claims.declaration import Answer
-from mobilenet.claims.questions import EXACTLY, Cell, Question, Test
+from mobilenet.claims.questions import EXACTLY, Cell, Inequality, Question
 from mobilenet.studies.capacity.feasibility import NEVER, OF_BACKLOG, Row
 from mobilenet.studies.statistics import Bounds, Values, grows, may_grow, share_of_look, skewed_bounds
 
@@ -61,7 +61,7 @@ def judge(question: Question, runs: Runs, number: int, error: float) -> Judged:
     if failing:
         return Judged(Answer.FAILS, n, bounds, is_clear=any(_fails(*one, of_each, 0.0) for one in failing))
     if len(known) < len(sides):
-        return Judged(Answer.UNDECIDED, n, bounds, f"fewer than half of the runs have {question.metric}")
+        return Judged(Answer.UNDECIDED, n, bounds, f"too few runs have a finite {question.metric}")
     if all(_is_met(*one) and _holds(*one, of_each, one[1].margin) for one in known):
         return Judged(Answer.HOLDS, n, bounds, is_clear=all(_holds(*one, of_each, 0.0) for one in known))
     return Judged(Answer.UNDECIDED, n, bounds, is_final=False)
@@ -94,7 +94,7 @@ class Side(NamedTuple):
     other: Values
 
 
-def _sides(metric: str, rows: Runs, test: Test) -> Side | None:
+def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
     """None: fewer than half of the runs have the metric, or fewer than three."""
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
     if metric.startswith(NEVER):  # a run without a value never delivered that share
@@ -111,29 +111,30 @@ def _sides(metric: str, rows: Runs, test: Test) -> Side | None:
     return Side(value, beside)
 
 
-def _combined(side: Side, test: Test, bound: float) -> Values:
+def _combined(side: Side, test: Inequality, bound: float) -> Values:
     """What is at most 0 on average if the test holds with this bound."""
     combined = side.value - bound * side.other if test.is_ratio else side.value - side.other - bound
     return combined if test.at_most else -combined
 
 
-def _is_met(side: Side, test: Test) -> bool:
+def _is_met(side: Side, test: Inequality) -> bool:
     """Whether the means are within the bound, up to rounding; equal means are not below each other."""
-    rounding = EXACTLY * max(abs(test.bound), float(np.max(np.abs(side.other), initial=0.0)) if test.is_ratio else 0.0)
+    largest = float(np.max(np.abs(side.other), initial=0.0)) if test.is_ratio else 0.0
+    rounding = EXACTLY * max(abs(test.bound), largest if math.isfinite(largest) else 0.0)
     mean = _bounds(_combined(side, test, test.bound), 0.5).mean
     return mean < -rounding if test.is_strict else mean <= rounding
 
 
-def _moved(test: Test, margin: float) -> float:
+def _moved(test: Inequality, margin: float) -> float:
     """The bound, moved outwards by a margin; inwards by a negative one."""
     return test.bound + margin if test.at_most else test.bound - margin
 
 
-def _holds(side: Side, test: Test, error: float, margin: float) -> bool:
+def _holds(side: Side, test: Inequality, error: float, margin: float) -> bool:
     return _bounds(_combined(side, test, _moved(test, margin)), error).high <= 0
 
 
-def _fails(side: Side, test: Test, error: float, margin: float) -> bool:
+def _fails(side: Side, test: Inequality, error: float, margin: float) -> bool:
     return _bounds(_combined(side, test, _moved(test, -margin)), error).low > 0
 
 
@@ -147,7 +148,7 @@ def _bounds(values: Values, error: float) -> Bounds:
     return skewed_bounds(values, error)
 
 
-def _interval(side: Side | None, test: Test, error: float) -> Bounds | None:
+def _interval(side: Side | None, test: Inequality, error: float) -> Bounds | None:
     """The value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
     if side is None:
         return None

@@ -51,7 +51,7 @@ class Cell(NamedTuple):
     configuration: int
 
 
-class Test(NamedTuple):
+class Inequality(NamedTuple):
     """One inequality. `other`: the place that is subtracted, or that divides."""
 
     value: Cell
@@ -70,7 +70,7 @@ class Question:
     name: str
     claim: AnyClaim
     metric: str = ""
-    tests: tuple[Test, ...] = ()
+    tests: tuple[Inequality, ...] = ()
     is_exact: bool = False  # its runs are deterministic
     of_processes: bool = False
 
@@ -168,7 +168,7 @@ def _unknown(kind: str, name: str, known: Sequence[str]) -> str:
     return f"unknown {kind} {name[:60]!r}, {hint}"
 
 
-def _tests(claims: Claims, studies: dict[str, Study], name: str, claim: OfMetric) -> tuple[Test, ...]:
+def _tests(claims: Claims, studies: dict[str, Study], name: str, claim: OfMetric) -> tuple[Inequality, ...]:
     def cell(key: str, place: Place, without: str | None = None) -> dict[Any, Cell]:
         return _cells(claims, studies[place.experiment], ("claims", name, key), place, without)
 
@@ -179,12 +179,12 @@ def _tests(claims: Claims, studies: dict[str, Study], name: str, claim: OfMetric
             raise claims.problem(("claims", name, "along"), f"{claim.along} has one level, expected at least 2")
         margin = MARGIN if claim.margin is None else claim.margin
         if isinstance(claim, Falls):
-            return tuple(Test(b, a, True, True, 1.0, margin, True) for a, b in pairs)
-        return tuple(Test(a, b, True, True, 1.0, margin, True) for a, b in pairs)
+            return tuple(Inequality(b, a, True, True, 1.0, margin, True) for a, b in pairs)
+        return tuple(Inequality(a, b, True, True, 1.0, margin, True) for a, b in pairs)
     (value,) = cell("value", claim.value).values()
     if isinstance(claim, Below):
         (than,) = cell("than", claim.than).values()
-        return (Test(value, than, True, True, 1.0, MARGIN if claim.margin is None else claim.margin, True),)
+        return (Inequality(value, than, True, True, 1.0, MARGIN if claim.margin is None else claim.margin, True),)
     if isinstance(claim, Near):
         reach = abs(claim.number) * claim.percent / 100
         ends: list[tuple[bool, float | None]] = [(False, claim.number - reach), (True, claim.number + reach)]
@@ -197,7 +197,7 @@ def _tests(claims: Claims, studies: dict[str, Study], name: str, claim: OfMetric
         if isinstance(claim, (Ratio, Difference)):
             (other,) = cell("to", claim.to).values()
     return tuple(
-        Test(value, other, is_ratio, at_most, bound, _margin(claim.margin, bound))
+        Inequality(value, other, is_ratio, at_most, bound, _margin(claim.margin, bound))
         for at_most, bound in ends
         if bound is not None
     )
