@@ -75,7 +75,7 @@ def test_exact_claims_get_no_share_of_the_error(place: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("within", "witin", "claims.yaml:10: claims.fast.relation: unknown relation witin, did you mean 'within'?"),
+        ("within", "wthn", "claims.yaml:10: claims.fast.relation: unknown relation wthn, did you mean 'within'?"),
         ("    at_most: 0.5\n", "", "claims.yaml:9: claims.fast.at_most: missing; expected at_most, at_least or both"),
         ("at_most: 0.5", "at_most: a lot", 'claims.yaml:13: claims.fast.at_most: expected a number, got "a lot"'),
         ("at_most: 0.5", "at_mst: 0.5", "claims.yaml:13: claims.fast.at_mst: unknown key, did you mean 'at_most'?"),
