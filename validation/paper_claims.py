@@ -193,8 +193,8 @@ def _bundling_claims() -> Iterator[tuple[str, Claim]]:
 
 def _causal() -> File:
     comment = [
-        "Rodrigues, Duarte and Arantes, section 5: printed numbers, as `mobilenet reproduce causal` judges them. Numbers",
-        "of packets without aggregation are exact, and are claims about runs.",
+        "Rodrigues, Duarte and Arantes, section 5: printed numbers, as `mobilenet reproduce causal` judges them.",
+        "Numbers of packets without aggregation are exact, and are claims about runs.",
         "Written by `python -m validation.paper_claims`. What is known not to hold is in docs/validation/vcube.md.",
     ]
     scenario = {"scenario": "../vcube/causal.yaml", "deterministic": True}
@@ -226,8 +226,8 @@ def _causal_claims() -> Iterator[tuple[str, Claim]]:
 
 def _reliable() -> File:
     comment = [
-        "Jeanneau et al. (JBCS 2017): each sentence and comparison, as `mobilenet reproduce reliable` judges it, with 8 to",
-        "128 processes, or up to 1024 if larger sizes matter. A sentence that holds only at some sizes does not hold.",
+        "Jeanneau et al. (JBCS 2017): each sentence and comparison, as `mobilenet reproduce reliable` judges it,",
+        "with 8 to 128 processes, or up to 1024 if it matters. A sentence that holds only at some sizes does not hold.",
         "Written by `python -m validation.paper_claims`. What is known not to hold is in docs/validation/vcube.md.",
     ]
     claims = {}
