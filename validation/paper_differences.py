@@ -12,9 +12,7 @@ BUNDLING_DIFFERS = frozenset(
         "3.1024.BIG10.free.latency",
         "3.1024.BIG2.faulty.latency",
         "3.1024.BIG2.free.latency",
-        "3.1024.SMALL10.faulty.latency",
         "3.1024.SMALL10.free.latency",
-        "3.1024.SMALL2.faulty.latency",
         "3.128.BIG2.faulty.latency",
         "3.128.NO-AGGR.faulty.latency",
         "3.256.BIG2.faulty.latency",
@@ -28,7 +26,6 @@ BUNDLING_DIFFERS = frozenset(
         "3.64.SMALL2.faulty.latency",
         "3.8.NO-AGGR.faulty.latency",
         "4.1024.BIG10.faulty.messages",
-        "4.1024.BIG10.free.messages",
         "4.1024.BIG2.faulty.messages",
         "4.1024.BIG2.free.messages",
         "4.1024.SMALL10.faulty.messages",
@@ -57,8 +54,6 @@ BUNDLING_DIFFERS = frozenset(
         "5.8.SMALL2.random.latency",
     ]
 )
-
-CAUSAL_DIFFERS: frozenset[str] = frozenset()
 
 RELIABLE_FAILS = frozenset(
     [

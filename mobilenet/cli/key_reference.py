@@ -252,10 +252,10 @@ def source_of(module: str) -> str:
 def reference() -> str:
     """The whole text, in Markdown."""
     parts = [
-        "# All keys of scenarios, studies and claims\n\nGenerated from the declarations by `mobilenet reference`. `a.b` is"
-        " key `b` inside `a`, `a[]` stands for each entry of a list,\n`a.*` for each key that you name, and `a{name: x}.b`"
-        " for a key that exists when `a` has `name: x`. [1], [2], ... are the sources at the end.\n`mobilenet check`"
-        " reports errors in a file by line and key.\n"
+        "# All keys of scenarios, studies and claims\n\nGenerated from the declarations by `mobilenet reference`."
+        " `a.b` is key `b` inside `a`, `a[]` stands for each entry of a list,\n`a.*` for each key that you name,"
+        " and `a{name: x}.b` for a key that exists when `a` has `name: x`. [1], [2], ... are the sources at the"
+        " end.\n`mobilenet check` reports errors in a file by line and key.\n"
     ]
     sources: dict[str, int] = {}  # module -> its number
     for title, model in _models().items():

@@ -60,7 +60,7 @@ def claims_file(place: Path, text: str = FILE) -> Path:
 
 def contents(place: Path) -> dict[str, str]:
     """What is written, without the directory in commands."""
-    return {name: (place / name).read_text().replace(str(place.name), "OUT") for name in WRITTEN}
+    return {name: (place / name).read_text().replace(f" {place.name}/", " OUT/") for name in WRITTEN}
 
 
 @pytest.fixture(scope="module")
