@@ -8,7 +8,6 @@ BUNDLING_DIFFERS = frozenset(
         "2.2.BIG2.free.messages",
         "2.4.NO-AGGR.free.latency",
         "2.8.NO-AGGR.free.latency",
-        "3.1024.BIG10.faulty.latency",
         "3.1024.BIG10.free.latency",
         "3.1024.BIG2.faulty.latency",
         "3.1024.BIG2.free.latency",

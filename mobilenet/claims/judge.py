@@ -35,7 +35,7 @@ class Judged(NamedTuple):
     answer: Answer
     n: int = 0  # replications of each configuration
     bounds: tuple[Bounds | None, ...] = ()
-    why: str = ""  # the reason, if the numbers alone do not give it
+    why: str = ""  # the reason, if the numbers do not give it
     is_final: bool = True  # whether more runs would not change it
     is_clear: bool = False  # decided without the help of the margin
 
@@ -82,7 +82,7 @@ def _exact(question: Question, rows: Runs, n: int) -> Judged:
 
 
 def _running_away(question: Question, n: int, bounds: tuple[Bounds | None, ...]) -> Judged:
-    why = "the backlog grows without bound, so there is no mean"
+    why = "the backlog grows without bound, so no mean exists"
     has_upper_bound = all(test.other is None for test in question.tests) and any(t.at_most for t in question.tests)
     return Judged(Answer.FAILS if has_upper_bound else Answer.UNDECIDED, n, bounds, why)
 
