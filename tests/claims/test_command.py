@@ -133,9 +133,14 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims_file(tmp_path)
-    times = iter(range(1000))
-    monkeypatch.setattr(answering.time, "monotonic", lambda: float(next(times)))  # each look at the clock takes 1 s
-    monkeypatch.setattr(answering, "QUICK_S", 8.0)
+    looks = iter(range(1000))
+
+    def check_time(means: answering.Means) -> None:
+        assert means.limit_s == answering.QUICK_S == 540
+        if next(looks) >= 3:
+            raise answering.TimeUp
+
+    monkeypatch.setattr(answering.Means, "check_time", check_time)
     done = mobilenet("claims", "claims.yaml", "--quick", "--out", "out", "--workers", "2", place=tmp_path)
     monkeypatch.undo()
     found = json.loads((tmp_path / "out" / "claims.json").read_text())
