@@ -95,7 +95,8 @@ def _mobile() -> File:
         for one in EXPERIMENTS
         if not one.changes
     }
-    content = {"name": "Wilhelm, Arantes and Sens (2020), Section V", "experiments": experiments}
+    name, most = "Wilhelm, Arantes and Sens (2020), Section V", 40  # as many replications as the document has
+    content = {"name": name, "replications": most, "experiments": experiments}
     return comment, content | {"claims": dict(_mobile_claims())}
 
 
