@@ -30,6 +30,7 @@ FLOORS = (
     ("api", "workers"),
     ("studies", "swarm", "replay", "exhaustion"),
     ("papers",),
+    ("claims",),
     ("viz",),
     ("notebook",),
     ("interactive",),

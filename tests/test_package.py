@@ -112,7 +112,8 @@ def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty
     assert "runs" in said(installed, empty, "study", study, "--dry-run")
     asked = ("--vary", "wireless.loss", "--from", "0", "--to", "0.5", "--require", "delivery_delay_p95_s <= 1")
     search = ("capacity", "e/scenarios/first.yaml", *asked, "--quiet")
-    for words in (("study", study), ("robust", study), ("reproduce", "mobile"), search):
+    claims = ("claims", "e/scenarios/claims/loss.yaml")
+    for words in (("study", study), ("robust", study), ("reproduce", "mobile"), search, claims):
         done = ran(installed, empty, *words)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
         assert "pip install 'mobilenet[studies]'" in done.stderr

@@ -46,6 +46,11 @@ factors: {wireless.loss: [0, 0.2]}
 replications: {min: 2}
 compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 """
+CLAIMS = """experiments: {e: {scenario: first.yaml, set: {duration_s: 2}}}
+claims:
+  few: {relation: within, metric: broadcasts, value: {experiment: e}, at_most: 1000}
+  safe: {relation: no_violation, schedules: 2}
+"""
 RUN, OF_STUDY, BUG, TOLD = "runs/first", "studies/loss", "runs/bug", "runs/told"
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 TRACKS = str(ROOT / "data" / "formats" / "town_lonlat.csv.gz")
@@ -77,6 +82,7 @@ CALLS: dict[str, list[str]] = {
         f"sensitivity {SCENARIO} --keys workload.interval_s=1:5,wireless.loss=0:0.3 --trajectories 4"
         " --set duration_s=2 --workers 1"
     ],
+    "claims": ["claims scenarios/claims.yaml --workers 1"],
     "robust": ["robust scenarios/study.yaml --radios capture --workers 1"],
     "reproduce": ["reproduce bundling --processes 8 --workers 1"],
     "inspect-tracks": [f"inspect-tracks {TRACKS} --stations {SITES} --scenario own.yaml"],
@@ -128,6 +134,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "scenarios").mkdir(parents=True)
     shutil.copy(ROOT / SCENARIO, place / "scenarios")
     (place / "scenarios" / "study.yaml").write_text(STUDY)
+    (place / "scenarios" / "claims.yaml").write_text(CLAIMS)
     (place / "clean").mkdir()  # for programs, which may import what lies there
     realtime.scenario(place / "clean", "while True: time.sleep(1)")
     for planted in (place, place / "scenarios"):

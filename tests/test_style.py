@@ -79,6 +79,7 @@ LONG_SIGNATURES = {
     "mobilenet/notebook/capacity.py:capacity": "keywords of the public API",
     "mobilenet/protocols/mobile_causal/handover.py:__init__": "the parts of a station before it",
     "mobilenet/cli/capacity.py:capacity": "options of a command",
+    "mobilenet/cli/claims.py:claims": "options of a command",
     "mobilenet/cli/sensitivity.py:sensitivity": "options of a command",
     "mobilenet/cli/export.py:export": "options of a command",
     "mobilenet/cli/pictures.py:figures": "options of a command",

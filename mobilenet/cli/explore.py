@@ -183,7 +183,7 @@ def schema(
 ) -> None:
     """Print JSON Schemas for editors.
 
-    Editors use these schemas to complete and check scenario and study files.
+    Editors use these schemas to complete and check scenario, study and claims files.
     """
     with reporting():
         from mobilenet.cli.json_schema import schemas, text_of

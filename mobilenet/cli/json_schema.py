@@ -1,4 +1,4 @@
-"""JSON Schemas of scenarios and studies, so that editors complete keys and mark wrong ones.
+"""JSON Schemas of scenarios, studies and claims files, so that editors complete keys and mark wrong ones.
 
 Model     made from the same declarations that check a file; their rules for single values (types, ranges, choices,
           unknown keys) are in the schema, too. Rules over several keys stay with `mobilenet check`
@@ -12,11 +12,12 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
+from mobilenet.claims.declaration import Claims
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.studies.declaration import Study
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-NAMES = ("scenario.schema.json", "study.schema.json")
+NAMES = ("scenario.schema.json", "study.schema.json", "claims.schema.json")
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -26,6 +27,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     return {
         NAMES[0]: {"$schema": DIALECT, "title": "A scenario of mobilenet"} | _told_apart(scenario),
         NAMES[1]: {"$schema": DIALECT} | _plain(Study) | {"title": "A study of mobilenet"},
+        NAMES[2]: {"$schema": DIALECT} | _plain(Claims) | {"title": "A claims file of mobilenet"},
     }
 
 

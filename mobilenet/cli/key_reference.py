@@ -1,4 +1,4 @@
-"""All keys of scenario and study files, as they are declared: type, unit, default, range, meaning, and source.
+"""All keys of scenario, study and claims files, as they are declared: type, unit, default, range, meaning, and source.
 
 Model     the declarations are walked, nothing is written twice; scenarios/REFERENCE.md is this text, and a test holds
           it to that. The source of a key is that of the module that declares it; a meaning states where a value is from
@@ -252,10 +252,10 @@ def source_of(module: str) -> str:
 def reference() -> str:
     """The whole text, in Markdown."""
     parts = [
-        "# All keys of scenarios and studies\n\nGenerated from the declarations by `mobilenet reference`. `a.b` is key"
-        " `b` inside `a`, `a[]` stands for each entry of a list,\n`a.*` for each key that you name, and `a{name: x}.b`"
-        " for a key that exists when `a` has `name: x`. [1], [2], ... are the sources at the end.\n`mobilenet check`"
-        " reports errors in a file by line and key.\n"
+        "# All keys of scenarios, studies and claims\n\nGenerated from the declarations by `mobilenet reference`."
+        " `a.b` is key `b` inside `a`, `a[]` stands for each entry of a list,\n`a.*` for each key that you name,"
+        " and `a{name: x}.b` for a key that exists when `a` has `name: x`. [1], [2], ... are the sources at the"
+        " end.\n`mobilenet check` reports errors in a file by line and key.\n"
     ]
     sources: dict[str, int] = {}  # module -> its number
     for title, model in _models().items():
@@ -318,13 +318,14 @@ def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
 
 def _models() -> dict[str, type[BaseModel]]:
     """What files may contain, by title."""
+    from mobilenet.claims.declaration import Claims
     from mobilenet.scenario.mobile import Scenario
     from mobilenet.scenario.processes import ProcessScenario
     from mobilenet.studies.declaration import Study
 
     return {
         "Scenarios of hosts and stations": Scenario, "Scenarios of processes (VCube)": ProcessScenario,
-        "Studies": Study,
+        "Studies": Study, "Claims": Claims,
     }  # fmt: skip
 
 

@@ -25,8 +25,8 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
     },
     "Compare": {
         "study": "study:study", "compare": "study_results:compare", "capacity": "capacity:capacity",
-        "sensitivity": "sensitivity:sensitivity", "robust": "robust:robust", "reproduce": "study:reproduce",
-        "diff": "explore:diff",
+        "sensitivity": "sensitivity:sensitivity", "robust": "robust:robust", "claims": "claims:claims",
+        "reproduce": "study:reproduce", "diff": "explore:diff",
     },
     "Find errors": {
         "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",
@@ -87,6 +87,7 @@ SIMULATING = (
     "capacity",
     "robust",
     "sensitivity",
+    "claims",
     "reproduce",
     "swarm",
     "bench",

@@ -165,6 +165,6 @@ def _models(annotation: Any, location: Sequence[Any]) -> Iterator[type[BaseModel
         elif any(location[0] in _names(field) for field in annotation.model_fields.values()):
             yield from _models(annotation, location[1:])  # the name of this branch of a union
     else:
-        rest = location[1:] if get_origin(annotation) is tuple and location else location
+        rest = location[1:] if get_origin(annotation) in (tuple, dict) and location else location
         for argument in get_args(annotation):
             yield from _models(argument, rest)

@@ -13,6 +13,7 @@ import hashlib
 import itertools
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from mobilenet.studies.declaration import Study
 from mobilenet.studies.level_names import LevelNames
 
 MOST_RUNS = 1_000_000
+RUN = re.compile(r"c(\d+)-r(\d+)")
 COLUMNS = {  # of the tables of a study, besides its factors
     "run", "configuration", "replication", "seed", "state", "error", "verdict", "metric", "n", "mean", "sd", "low",
     "high", "label", "buffer", "from_s", "to_s", "share", "delay_s", "deliveries",
@@ -214,3 +216,13 @@ def planned(study: Study, targets: list[int]) -> list[PlannedRun]:
         for number, target in enumerate(targets)
         if replication <= target
     ]
+
+
+def highest_replications(runs: Iterable[str], configurations: int) -> list[int]:
+    """Return for each configuration the highest replication among runs with these names."""
+    found = [0] * configurations
+    for match in filter(None, map(RUN.fullmatch, runs)):
+        number, replication = int(match[1]), int(match[2])
+        if number < configurations:
+            found[number] = max(found[number], replication)
+    return found

@@ -198,6 +198,7 @@ class Study(Parameters):
     _given: str | None = PrivateAttr(default=None)  # the text of a scenario that no file holds
     _has_given_replications: bool = PrivateAttr(default=False)
     _root: Node = PrivateAttr(default=Node({}, "study"))
+    _place: tuple[str, ...] = PrivateAttr(default=())  # of this study in a file that has more than it
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
@@ -324,6 +325,10 @@ class Study(Parameters):
         study._folder, study._given, study._root = folder, given, Node({}, name)
         return study
 
+    def take_place(self, root: Node, place: tuple[str, ...]) -> None:
+        """Report errors at the keys below `root`, which is at `place` in a file with other things."""
+        self._root, self._place = root, place
+
     def problem(self, path: tuple[str, ...], what: str, place: int | None = None) -> ScenarioError:
         """An error at a key of the file; keys of factors contain dots themselves. `place`: which of its list."""
         node = self._root
@@ -333,7 +338,7 @@ class Study(Parameters):
             node = node.value[key]
         if place is not None and isinstance(node.value, list):
             node = node.value[place]
-        return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
+        return ScenarioError(f"{node.where}: {'.'.join((*self._place, *path))}: {what}")
 
 
 def _change(root: Node, overrides: Sequence[str], replications: int | None, seed: int | None) -> None:

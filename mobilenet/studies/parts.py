@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,6 +138,18 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
             if len(rows):
                 yield rows
         first = last
+
+
+def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list[Mapping[str, float]]]:
+    """Return the metrics of the runs that count, of each configuration by replication, up to the first replication that
+    is missing.
+    """
+    found: dict[int, list[Mapping[str, float]]] = {}
+    for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
+        pairs = zip(table["replication"].to_pylist(), table["metrics"].to_pylist(), strict=True)
+        whole = takewhile(lambda pair: pair[0] == pair[1][0], enumerate(pairs, 1))
+        found[table["configuration"][0].as_py()] = [dict(metrics) for _, (_, metrics) in whole]
+    return found
 
 
 def manifest_digest(directory: Path) -> str:

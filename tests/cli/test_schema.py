@@ -35,7 +35,7 @@ def content(path: Path) -> Any:
 
 
 def schema_of(path: Path) -> str:
-    return NAMES[1] if "studies" in path.parts else NAMES[0]
+    return NAMES[{"studies": 1, "claims": 2}.get(path.parent.name, 0)]
 
 
 def test_the_shipped_schemas_are_up_to_date() -> None:
@@ -65,6 +65,8 @@ def test_a_shipped_file_names_its_schema_and_fits_it(path: Path) -> None:
         ("vcube/causal.yaml", ("hosts",), {"count": 3}),
         ("studies/loss.yaml", ("replication",), {"min": 3}),
         ("studies/loss.yaml", ("confidence",), 2),
+        ("claims/paper_mobile.yaml", ("errors",), 0.05),
+        ("claims/paper_mobile.yaml", ("claims", "walking", "at_least"), "much"),
     ],
 )
 def test_what_the_loader_refuses_an_editor_marks(file: str, path: tuple[str, ...], value: Any) -> None:

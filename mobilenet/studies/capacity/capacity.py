@@ -9,7 +9,6 @@ Source    ours: docs/guide/capacity.md
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -28,8 +27,9 @@ from mobilenet.studies.capacity.question import Plan, normal_form
 from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
 from mobilenet.studies.capacity.words import markdown, progress_note
 from mobilenet.studies.commands import require_programs
+from mobilenet.studies.configurations import highest_replications
 from mobilenet.studies.csv_tables import read_rows
-from mobilenet.studies.parts import in_order
+from mobilenet.studies.parts import metrics_by_configuration
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_session
 from mobilenet.studies.statistics import look
@@ -38,8 +38,6 @@ from mobilenet.studies.tables import write_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-RUN = re.compile(r"c(\d+)-r(\d+)")
 
 
 @dataclass(frozen=True)
@@ -70,12 +68,7 @@ class Rounds:
         return targets
 
     def most(self, there: set[str]) -> list[int]:
-        found = [0] * len(self._plan.values)
-        for match in filter(None, map(RUN.fullmatch, there)):
-            number, replication = int(match[1]), int(match[2])
-            if number < len(found):
-                found[number] = max(found[number], replication)
-        return found
+        return highest_replications(there, len(self._plan.values))
 
     def more(self, targets: list[int]) -> int:
         return max(0, self._plan.question.budget - sum(targets))
@@ -85,7 +78,7 @@ class Rounds:
             return None
         changed = {value for value, target in enumerate(targets) if target > self._targets[value]}
         self._targets = list(targets)
-        rows = _rows(self._store, targets)
+        rows = metrics_by_configuration(self._store.measured, targets)
         self._require_metrics(rows)
         self._judged |= {value: self._judge.judge(rows.get(value, [])) for value in changed}
         self._step = next_step(self._plan.last, self._judged)
@@ -154,11 +147,3 @@ def search(
         [f"{row['run']}: {row['error']}" for row in planned if row["state"] == "failed"],
         [row["run"] for row in made if row["verdict"] == "violated"],
     )
-
-
-def _rows(store: Store, targets: list[int]) -> dict[int, list[Row]]:
-    """The metrics of the runs of each value, by replication."""
-    found: dict[int, list[Row]] = {}
-    for table in in_order(store.measured, targets, ("configuration", "replication", "metrics")):
-        found[table["configuration"][0].as_py()] = [dict(row) for row in table["metrics"].to_pylist()]
-    return found

@@ -1,0 +1,1 @@
+"""Sentences about studies, answered: holds, does not hold, undecided."""

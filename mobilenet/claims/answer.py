@@ -1,0 +1,151 @@
+"""What a claims file was answered: one value with all that reports, tables and exit codes need.
+
+Shapes    rows: one for each claim, in the order of the file
+Units     those of the metrics; ratios and shares have none
+Errors    none
+Source    ours: docs/guide/claims.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mobilenet.claims.declaration import Answer, Below, Difference, Falls, Grows, NoViolation, Published, Ratio
+from mobilenet.claims.judge import Judged
+from mobilenet.claims.questions import Question
+from mobilenet.metrics.registry import unit_of
+from mobilenet.studies.statistics import Bounds
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A claim with its answer. `what`: the quantity that `bounds` are about, with its unit in `unit`."""
+
+    question: Question
+    answer: Answer
+    what: str
+    unit: str
+    required: str
+    bounds: Bounds | None  # value and interval
+    replications: int  # of each configuration; of schedules, their number
+    command: str
+    why: str = ""
+    is_clear: bool = True
+    is_left: bool = False  # --quick has left it
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether it is the answer that the file expects, or may still become it."""
+        return self.answer is Answer.UNDECIDED or self.answer.value == self.question.claim.expect
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All answers, and what became of the runs."""
+
+    path: Path
+    name: str
+    error: float
+    seed: int
+    answers: tuple[Answered, ...]
+    runs: int
+    failed: tuple[str, ...] = ()  # EXPERIMENT/RUN: why
+    violated: tuple[Path, ...] = ()  # run directories
+
+    @property
+    def counts(self) -> Counter[Answer]:
+        return Counter(one.answer for one in self.answers)
+
+    @property
+    def unexpected(self) -> list[Answered]:
+        return [one for one in self.answers if not one.is_expected]
+
+    @property
+    def left(self) -> list[Answered]:
+        return [one for one in self.answers if one.is_left]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table claims.csv."""
+        return [
+            {
+                "claim": one.question.name,
+                "answer": one.answer.value,
+                "expected": one.question.claim.expect,
+                "says": one.question.claim.says or "",
+                "quantity": one.what,
+                "value": getattr(one.bounds, "mean", None),
+                "low": getattr(one.bounds, "low", None),
+                "high": getattr(one.bounds, "high", None),
+                "unit": one.unit,
+                "required": one.required,
+                "replications": one.replications,
+                "within_margin": not one.is_clear,
+                "left": one.is_left,
+                "why": one.why,
+                "command": one.command,
+            }
+            for one in self.answers
+        ]
+
+    def json(self) -> dict[str, Any]:
+        """Return what claims.json holds; infinite numbers, which JSON lacks, are texts."""
+        return {
+            "name": self.name,
+            "error": self.error,
+            "seed": self.seed,
+            "runs": self.runs,
+            "claims": [{key: _plain(value) for key, value in row.items()} for row in self.rows()],
+        }
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def answered(question: Question, judged: Judged, command: str, is_left: bool) -> Answered:
+    """Combine a question with what its runs have shown. Of several tests, the one nearest to failing is reported."""
+    place = _nearest(question, judged)
+    bounds = judged.bounds[place] if judged.bounds else None
+    unit = "" if question.tests[place].is_ratio else unit_of(question.metric, question.of_processes)
+    return Answered(
+        question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
+        judged.why, judged.is_clear, is_left,
+    )  # fmt: skip
+
+
+def _nearest(question: Question, judged: Judged) -> int:
+    lacks = [
+        -math.inf if b is None else (b.mean - t.bound if t.at_most else t.bound - b.mean)
+        for t, b in zip(question.tests, judged.bounds, strict=False)
+    ]
+    return lacks.index(max(lacks)) if lacks else 0
+
+
+def quantity(question: Question) -> str:
+    """Return what the value is: `delivery_delay_mean_s`, `ratio of ...`."""
+    claim = question.claim
+    if isinstance(claim, NoViolation):
+        return "violated schedules"
+    if isinstance(claim, Published):
+        return "published value"
+    if isinstance(claim, (Ratio, Below)):
+        return f"{question.metric}, ratio"
+    if isinstance(claim, (Grows, Falls)):
+        return f"{question.metric}, largest ratio of a level that should be smaller to its neighbour"
+    return f"{question.metric}, difference" if isinstance(claim, Difference) else question.metric
+
+
+def requirement(question: Question) -> str:
+    """Return what the claim requires of the value: `at most 0.4 ± 0.02`."""
+    parts = []
+    for test in question.tests[:1] if isinstance(question.claim, Grows) else question.tests:
+        side = "below" if test.is_strict else "at most" if test.at_most else "at least"
+        margin = "" if question.is_exact else f" ± {test.margin:.3g}"
+        parts.append(f"{side} {test.bound:.6g}{margin}")
+    if isinstance(question.claim, NoViolation):
+        return "0"
+    return " and ".join(parts) or "as in the paper"

@@ -1,0 +1,292 @@
+"""Run what a claims file needs, and answer it.
+
+Model     each experiment is a study in OUT/NAME, of which only the configurations of open claims get runs. The
+          cheapest missing runs come first; afterwards all claims that can be judged are judged. What to run follows
+          only from the runs that there are, so a killed command goes on where it stood. A limit of time stops the runs,
+          and leaves the claims that are open
+Errors    ScenarioError for the file, StudyError for directories, Spark, and metrics that no run has
+Source    ours: docs/guide/claims.md
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from mobilenet.claims.answer import Answered, Outcome, answered, quantity, requirement
+from mobilenet.claims.declaration import Answer, NoViolation, Published
+from mobilenet.claims.looks import Looks
+from mobilenet.claims.published import PaperTables
+from mobilenet.claims.questions import Cell, Plan, Question
+from mobilenet.claims.schedules import SECONDS_EACH, command, play
+from mobilenet.claims.words import markdown
+from mobilenet.quoting import as_file_name, counted, quoted
+from mobilenet.rundir.writer import write_json
+from mobilenet.studies import OutError, StudyError
+from mobilenet.studies.batch import Progress, Standing, run_all
+from mobilenet.studies.capacity.feasibility import Row
+from mobilenet.studies.commands import require_programs
+from mobilenet.studies.configurations import highest_replications
+from mobilenet.studies.csv_tables import read_rows
+from mobilenet.studies.parts import metrics_by_configuration
+from mobilenet.studies.rows import write_rows
+from mobilenet.studies.spark import require_master, spark_session
+from mobilenet.studies.statistics import Bounds
+from mobilenet.studies.store import Store, create, write_text
+from mobilenet.studies.study import STUDIES
+from mobilenet.studies.tables import write_tables
+
+QUICK_S = 540.0  # of ten minutes; the rest is for Spark's start and the tables
+EVENTS_PER_S = 150_000  # of a run on one core, roughly; only the order of experiments depends on it
+MARK = "claims.json"
+LEFT = "left by --quick"
+TOGETHER = 4  # times the cost of the cheapest configuration: what runs in the same round
+
+
+class TimeUp(Exception):
+    """The limit of time is reached; finished runs are kept."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """How the work is done."""
+
+    out: Path
+    workers: int | None = None
+    progress: Progress = lambda standing: None
+    say: Callable[[str], None] = lambda line: None
+    allow_code: bool = False
+    limit_s: float | None = None
+    began_s: float = field(default_factory=time.monotonic)
+
+    def check_time(self) -> None:
+        """Raise TimeUp after the limit."""
+        if self.limit_s is not None and time.monotonic() - self.began_s > self.limit_s:
+            raise TimeUp
+
+    def tell(self, standing: Standing) -> None:
+        self.progress(standing)
+        self.check_time()
+
+
+class UpTo:
+    """The rounds of a study that has fixed targets (batch.Rounds)."""
+
+    def __init__(self, targets: list[int]) -> None:
+        self._targets = targets
+
+    def first(self) -> list[int]:
+        return self._targets
+
+    def most(self, there: set[str]) -> list[int]:
+        found = highest_replications(there, len(self._targets))
+        return [max(pair) for pair in zip(found, self._targets, strict=True)]
+
+    def more(self, targets: list[int]) -> int:
+        return 0
+
+    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
+        return None
+
+
+def default_directory(file: Path) -> Path:
+    """studies/FILE-claims."""
+    name = as_file_name(file.stem)
+    return STUDIES / (name if name.endswith("claims") else f"{name}-claims")
+
+
+def answer(plan: Plan, means: Means, master: str, session: Any = None) -> Outcome:
+    """Answer all claims, and write the answers into the directory. `session`: one of `master` that is open already."""
+    if plan.studies:
+        require_master(master)
+    _require_own(means.out)
+    stores = {
+        name: create(study, means.out / name, means.allow_code, means.say) for name, study in plan.studies.items()
+    }
+    work = _Work(plan, means, stores)
+    with ExitStack() as held:
+        for store in stores.values():
+            held.enter_context(store.alone())
+        with suppress(TimeUp):
+            work.play_short()
+        if stores:
+            with nullcontext(session) if session is not None else spark_session(master) as spark:
+                work.run(spark)
+        with suppress(TimeUp):
+            work.play_all()
+        outcome = work.outcome()
+        write_rows(means.out, "claims", outcome.rows())
+        write_text(means.out / "claims.md", markdown(outcome))
+        write_json(means.out / MARK, outcome.json())
+    return outcome
+
+
+def _require_own(out: Path) -> None:
+    if out.exists() and not (out / MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise OutError(f"{out}: exists and does not contain answers to claims")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not (out / MARK).is_file():
+            write_json(out / MARK, {"claims": []})
+    except OSError as error:
+        raise StudyError(f"{error.filename or out}: cannot be written: {error.strerror}") from None
+
+
+class _Work:
+    """What is done so far."""
+
+    def __init__(self, plan: Plan, means: Means, stores: dict[str, Store]) -> None:
+        self._plan, self._means, self._stores = plan, means, stores
+        self._looks = Looks(plan.questions, plan.error, plan.claims.replications)
+        self._targets = {name: [0] * len(store.configurations) for name, store in stores.items()}
+        self._rows: dict[Cell, list[Row]] = {}
+        self._others: dict[str, Answered] = {}  # claims about schedules and papers
+        self._published = PaperTables(means.out, means.workers)
+        for store in stores.values():
+            store.clear_notes()
+
+    def run(self, spark: Any) -> None:
+        """All experiments, until each question is answered or time is up."""
+        for store in self._stores.values():
+            require_programs(store, spark)
+        with suppress(TimeUp):
+            while missing := self._missing():
+                self._means.check_time()
+                self._perform(missing, spark)
+        for name, store in self._stores.items():
+            if any(self._targets[name]):
+                write_tables(store, self._targets[name], spark)
+
+    def _missing(self) -> dict[Cell, int]:
+        """Return the replications that configurations still lack for the next looks."""
+        wanted = self._looks.wanted()
+        missing = {cell: runs - self._targets[cell.experiment][cell.configuration] for cell, runs in wanted.items()}
+        return {cell: more for cell, more in missing.items() if more > 0}
+
+    def _perform(self, missing: dict[Cell, int], spark: Any) -> None:
+        """Run the cheapest configuration, with others of its experiment that cost about as much, and judge."""
+        costs = self._plan.costs
+        cheapest = min(missing, key=lambda cell: (costs[cell], cell))
+        name, targets = cheapest.experiment, list(self._targets[cheapest.experiment])
+        for cell, more in missing.items():
+            if cell.experiment == name and costs[cell] <= TOGETHER * costs[cheapest]:
+                targets[cell.configuration] += more
+        store, note = self._stores[name], f"{name}, {counted(len(self._looks.open), 'open claim')}"
+        self._targets[name] = targets
+        try:
+            run_all(store, spark, lambda one: self._means.tell(one._replace(note=note)), UpTo(targets))
+        finally:
+            found = metrics_by_configuration(store.measured, targets)
+            self._rows |= {Cell(name, number): rows for number, rows in found.items()}
+            self._judge(name)
+
+    def _judge(self, name: str) -> None:
+        """Answer what the runs of an experiment allow."""
+        failures = self._stores[name].failures()
+        for question in self._looks.open if failures else ():
+            if any(cell.experiment == name for cell in question.cells):
+                self._looks.give_up(question, f"{counted(failures, 'run')} of {name} failed")
+        self._require_metrics(name)
+        self._looks.take(self._rows)
+
+    def _require_metrics(self, name: str) -> None:
+        """Runs of plug-ins and of processes show only now which metrics they have."""
+        known = sorted({key for cell, rows in self._rows.items() if cell.experiment == name for r in rows for key in r})
+        for question in self._looks.questions.values():
+            if known and question.cells[0].experiment == name and question.metric not in known:
+                close = get_close_matches(question.metric, known, 1)
+                meant = f", did you mean {close[0]!r}?" if close else ""
+                what = f"no run has this metric{meant}; the metrics are: {', '.join(known)}"
+                raise self._plan.claims.problem(("claims", question.name, "metric"), f"{question.metric}: {what}")
+
+    def play_short(self) -> None:
+        """Schedules that take less time than any experiment."""
+        costs = self._plan.costs
+        cheapest = min((costs[cell] * more for cell, more in self._missing().items()), default=0) / EVENTS_PER_S
+        for question in self._plan.questions:
+            claim = question.claim
+            if isinstance(claim, NoViolation) and claim.schedules * SECONDS_EACH <= cheapest:
+                self._play(question, claim)
+
+    def play_all(self) -> None:
+        """The other claims that are not about runs of experiments; those about few schedules first."""
+        left = [question for question in self._plan.questions if question.name not in self._others]
+        for question in sorted(left, key=lambda one: getattr(one.claim, "schedules", 0)):
+            if isinstance(question.claim, NoViolation):
+                self._play(question, question.claim)
+        for question in sorted(left, key=lambda one: getattr(one.claim, "largest", 0)):
+            if isinstance(question.claim, Published):
+                self._means.check_time()
+                found = self._published.verdict(question.claim, self._told)
+                self._others[question.name] = Answered(
+                    question, found.answer, quantity(question), "", requirement(question), None, 0,
+                    self._published.command(question.claim), found.why,
+                )  # fmt: skip
+
+    def _told(self, line: str) -> None:
+        self._means.say(line)
+        self._means.check_time()
+
+    def _play(self, question: Question, claim: NoViolation) -> None:
+        self._means.check_time()
+        workers = self._means.workers or os.cpu_count() or 1
+        note = f"schedules of {claim.protocol}"
+
+        def advance(left: int) -> None:
+            self._means.tell(Standing(claim.schedules - left, 0, left, 1, left, note))
+
+        found = play(claim, self._means.out, workers, self._plan.claims.error, advance)
+        share = Bounds(found.violated, 0.0, found.high)
+        words = f"{quantity(question)}, interval of their share"
+        why = found.why or (f"{found.unknown} unknown" if found.unknown else "")
+        self._others[question.name] = Answered(
+            question, found.answer, words, "", requirement(question), share, found.schedules, command(claim), why
+        )
+
+    def outcome(self) -> Outcome:
+        """Return all answers, after the last run."""
+        return Outcome(
+            self._means.out,
+            self._plan.claims.name or "",
+            self._plan.claims.error,
+            self._plan.claims.seed,
+            tuple(self._answered(question) for question in self._plan.questions),
+            sum(map(sum, self._targets.values())),
+            tuple(self._failed()),
+            tuple(self._violated()),
+        )
+
+    def _answered(self, question: Question) -> Answered:
+        if question.name in self._others:
+            return self._others[question.name]
+        if not question.tests:
+            claim = question.claim
+            shown = command(claim) if isinstance(claim, NoViolation) else ""
+            shown = self._published.command(claim) if isinstance(claim, Published) else shown
+            return Answered(
+                question, Answer.UNDECIDED, quantity(question), "", requirement(question), None, 0, shown, LEFT,
+                is_left=True,
+            )  # fmt: skip
+        judged = self._looks.judged[question.name]
+        names = dict.fromkeys(cell.experiment for cell in question.cells)
+        shown = " && ".join(f"mobilenet report {quoted(self._means.out / name)}" for name in names)
+        is_left = not judged.is_final
+        return answered(question, judged._replace(why=LEFT) if is_left else judged, shown, is_left)
+
+    def _failed(self) -> Iterator[str]:
+        for name, store in self._stores.items():
+            if (store.path / "runs.csv").is_file():
+                rows = read_rows(store.path / "runs.csv")
+                yield from (f"{name}/{row['run']}: {row['error']}" for row in rows if row["state"] == "failed")
+
+    def _violated(self) -> Iterator[Path]:
+        for name, store in self._stores.items():
+            if any(self._targets[name]):
+                rows = read_rows(store.tables / "runs.csv")
+                yield from (store.runs / row["run"] for row in rows if row["verdict"] == "violated")

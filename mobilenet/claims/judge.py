@@ -1,0 +1,183 @@
+"""Answer questions from the numbers of runs, as early as the error allows.
+
+Model     looks after 10, 14, 20, 28, ... runs. At each look every test of a question has bounds for the mean of its
+          combination (questions.py), which are exceeded with the share of the error that belongs to this question,
+          test and look, so all bounds of a file hold together. A claim holds as soon as all its means are within their
+          bounds, and their intervals end below bound + margin. It does not hold as soon as one mean is beyond its
+          bound, and its interval begins above bound - margin. If a backlog runs away, no mean exists: an upper bound
+          then does not hold, and other claims stay undecided
+Shapes    rows: the metrics of each run of a configuration, by replication
+Errors    none; too few values is a reason
+Source    Jennison, Turnbull (1989), Hall (1992) for the bounds, Fieller (1954) for ratios; docs/guide/claims.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.claims.declaration import Answer
+from mobilenet.claims.questions import EXACTLY, Cell, Inequality, Question
+from mobilenet.studies.capacity.feasibility import NEVER, OF_BACKLOG, Row
+from mobilenet.studies.statistics import Bounds, Values, grows, may_grow, share_of_look, skewed_bounds
+
+BACKLOG = "backlog_slope"
+Runs = Mapping[Cell, Sequence[Row]]
+STEPS = 200  # of the search for an end of a ratio's interval, at most
+
+
+class Judged(NamedTuple):
+    """What is known after a look. `bounds`: of the value, ratio or difference of each test; None: too few values."""
+
+    answer: Answer
+    n: int = 0  # replications of each configuration
+    bounds: tuple[Bounds | None, ...] = ()
+    why: str = ""  # the reason, if the numbers do not give it
+    is_final: bool = True  # whether more runs would not change it
+    is_clear: bool = False  # decided without the help of the margin
+
+
+def judge(question: Question, runs: Runs, number: int, error: float) -> Judged:
+    """Look at the runs of a question, which are those of look `number`; `error`: of this question at all looks."""
+    n = min(len(runs.get(cell, ())) for cell in question.cells)
+    rows = {cell: runs[cell][:n] for cell in question.cells}
+    if question.is_exact:
+        return _exact(question, rows, n)
+    share = share_of_look(number) * error
+    of_each = (1 - OF_BACKLOG) * share / len(question.tests)
+    sides = [_sides(question.metric, rows, test) for test in question.tests]
+    bounds = tuple(_interval(side, test, of_each) for side, test in zip(sides, question.tests, strict=True))
+    if question.metric != BACKLOG:
+        slopes = [np.array([row.get(BACKLOG, 0.0) for row in own]) for own in rows.values()]
+        if any(grows(own, OF_BACKLOG * share / len(slopes)) for own in slopes):
+            return _running_away(question, n, bounds)
+        if any(map(may_grow, slopes)):
+            return Judged(Answer.UNDECIDED, n, bounds, "the backlog may grow without bound", is_final=False)
+    known = [(side, test) for side, test in zip(sides, question.tests, strict=True) if side is not None]
+    failing = [one for one in known if not _is_met(*one) and _fails(*one, of_each, one[1].margin)]
+    if failing:
+        return Judged(Answer.FAILS, n, bounds, is_clear=any(_fails(*one, of_each, 0.0) for one in failing))
+    if len(known) < len(sides):
+        return Judged(Answer.UNDECIDED, n, bounds, f"too few runs have a finite {question.metric}")
+    if all(_is_met(*one) and _holds(*one, of_each, one[1].margin) for one in known):
+        return Judged(Answer.HOLDS, n, bounds, is_clear=all(_holds(*one, of_each, 0.0) for one in known))
+    return Judged(Answer.UNDECIDED, n, bounds, is_final=False)
+
+
+def _exact(question: Question, rows: Runs, n: int) -> Judged:
+    """All replications are the same, so one number is the mean; more than one shows that they are."""
+    values = [[row.get(question.metric) for row in own] for own in rows.values()]
+    if any(len(set(own)) > 1 for own in values):
+        return Judged(Answer.UNDECIDED, n, (), "its runs differ, so its experiment is not deterministic")
+    if any(None in own for own in values):
+        return Judged(Answer.UNDECIDED, n, (), f"its runs have no {question.metric}")
+    sides = [_sides(question.metric, rows, test) for test in question.tests]
+    bounds = tuple(_interval(side, test, 0.5) for side, test in zip(sides, question.tests, strict=True))
+    pairs = [(side, test) for side, test in zip(sides, question.tests, strict=True) if side is not None]
+    holds = all(_is_met(*pair) for pair in pairs)
+    return Judged(Answer.HOLDS if holds else Answer.FAILS, n, bounds, is_clear=True)
+
+
+def _running_away(question: Question, n: int, bounds: tuple[Bounds | None, ...]) -> Judged:
+    why = "the backlog grows without bound, so no mean exists"
+    has_upper_bound = all(test.other is None for test in question.tests) and any(t.at_most for t in question.tests)
+    return Judged(Answer.FAILS if has_upper_bound else Answer.UNDECIDED, n, bounds, why)
+
+
+class Side(NamedTuple):
+    """The values of both places, by replication; those of a place that is missing are 0."""
+
+    value: Values
+    other: Values
+
+
+def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
+    """None: fewer than half of the runs have the metric, or fewer than three."""
+    own, other = rows[test.value], rows[test.other] if test.other is not None else None
+    if metric.startswith(NEVER):  # a run without a value never delivered that share
+        fill = {metric: math.inf}
+        own = [{**fill, **row} for row in own]
+        other = [{**fill, **row} for row in other] if other is not None else None
+    there = [r for r in range(len(own)) if metric in own[r] and (other is None or metric in other[r])]
+    if len(there) * 2 < len(own) or len(there) < min(3, len(own)):
+        return None
+    if other is not None and any(math.isinf(own[r][metric]) and math.isinf(other[r][metric]) for r in there):
+        return None
+    value = np.array([own[r][metric] for r in there], dtype=np.float64)
+    beside = np.zeros(len(there)) if other is None else np.array([other[r][metric] for r in there], dtype=np.float64)
+    return Side(value, beside)
+
+
+def _combined(side: Side, test: Inequality, bound: float) -> Values:
+    """What is at most 0 on average if the test holds with this bound."""
+    combined = side.value - bound * side.other if test.is_ratio else side.value - side.other - bound
+    return combined if test.at_most else -combined
+
+
+def _is_met(side: Side, test: Inequality) -> bool:
+    """Whether the means are within the bound, up to rounding; equal means are not below each other."""
+    largest = float(np.max(np.abs(side.other), initial=0.0)) if test.is_ratio else 0.0
+    rounding = EXACTLY * max(abs(test.bound), largest if math.isfinite(largest) else 0.0)
+    mean = _bounds(_combined(side, test, test.bound), 0.5).mean
+    return mean < -rounding if test.is_strict else mean <= rounding
+
+
+def _moved(test: Inequality, margin: float) -> float:
+    """The bound, moved outwards by a margin; inwards by a negative one."""
+    return test.bound + margin if test.at_most else test.bound - margin
+
+
+def _holds(side: Side, test: Inequality, error: float, margin: float) -> bool:
+    return _bounds(_combined(side, test, _moved(test, margin)), error).high <= 0
+
+
+def _fails(side: Side, test: Inequality, error: float, margin: float) -> bool:
+    return _bounds(_combined(side, test, _moved(test, -margin)), error).low > 0
+
+
+def _bounds(values: Values, error: float) -> Bounds:
+    if not np.all(np.isfinite(values)):
+        infinite = float(np.max(values)) if np.max(values) == math.inf else -math.inf
+        return Bounds(infinite, infinite, infinite)
+    if len(values) < 3:
+        mean = float(np.mean(values))
+        return Bounds(mean, mean, mean)
+    return skewed_bounds(values, error)
+
+
+def _interval(side: Side | None, test: Inequality, error: float) -> Bounds | None:
+    """The value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
+    if side is None:
+        return None
+    if not test.is_ratio:
+        return _bounds(side.value - side.other, error)
+    below, mean = float(np.mean(side.other)), float(np.mean(side.value))
+    if not (math.isfinite(mean) and math.isfinite(below)) or below <= 0:
+        return None if below == 0 and mean == 0 else Bounds(math.inf, -math.inf, math.inf)
+    ratio = mean / below
+    low = _end(side, error, ratio, is_low=True)
+    return Bounds(ratio, low, _end(side, error, ratio, is_low=False))
+
+
+def _end(side: Side, error: float, ratio: float, is_low: bool) -> float:
+    """Where the bounds begin to exclude a ratio; infinite where they do not exclude any."""
+
+    def excluded(at: float) -> bool:
+        bounds = _bounds(side.value - at * side.other, error)
+        return bounds.low > 0 if is_low else bounds.high < 0
+
+    sign, width = (-1 if is_low else 1), max(abs(ratio), 1e-9) * 0.01
+    while not excluded(ratio + sign * width):
+        width *= 2
+        if width > 1e6 * max(abs(ratio), 1e-9):
+            return sign * math.inf
+    inside, outside = (0.0 if width <= max(abs(ratio), 1e-9) * 0.01 else width / 2), width
+    for _ in range(STEPS):
+        if outside - inside <= 1e-6 * width:
+            break
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if excluded(ratio + sign * middle) else (middle, outside)
+    return ratio + sign * (inside + outside) / 2

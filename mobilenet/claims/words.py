@@ -1,0 +1,80 @@
+"""Answers to claims in words: a line for each, a summary, and a report in Markdown.
+
+Units     those of the metrics
+Source    ours: docs/guide/claims.md
+"""
+
+from __future__ import annotations
+
+import math
+
+from mobilenet.claims.answer import Answered, Outcome
+from mobilenet.claims.declaration import Answer
+from mobilenet.papers.jobs import markdown as table
+from mobilenet.quoting import counted, shown
+
+HEAD = ("claim", "answer", "value", "interval", "required", "runs")
+
+
+def cells(one: Answered) -> tuple[str, ...]:
+    """Return the row of a claim, for HEAD."""
+    return (one.question.name, decision(one), *_numbers(one), one.required, f"{one.replications:,}")
+
+
+def decision(one: Answered) -> str:
+    """`holds`, `does not hold (as expected)`, `undecided (left)`, ..."""
+    notes = []
+    if one.is_left:
+        notes.append("left")
+    elif one.answer is not Answer.UNDECIDED and not one.is_clear:
+        notes.append("within the margin")
+    if one.question.claim.expect != Answer.HOLDS.value or not one.is_expected:
+        notes += [] if one.answer is Answer.UNDECIDED else ["as expected" if one.is_expected else "not as expected"]
+    return one.answer.value + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _numbers(one: Answered) -> tuple[str, str]:
+    if one.bounds is None:
+        return "–", "–"
+    unit = f" {one.unit}" if one.unit else ""
+    low, high = (shown(end) if math.isfinite(end) else str(end) for end in (one.bounds.low, one.bounds.high))
+    value = shown(one.bounds.mean) if math.isfinite(one.bounds.mean) else str(one.bounds.mean)
+    return f"{value}{unit}", f"{low} to {high}{unit}"
+
+
+def sentence(one: Answered) -> str:
+    """Return the answer of a claim with what supports it, in one line."""
+    value, interval = _numbers(one)
+    says = f" {one.question.claim.says}" if one.question.claim.says else ""
+    numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
+    runs = f" {counted(one.replications, 'replication')};" if one.replications and one.question.tests else ""
+    why = f" {one.why};" if one.why else ""
+    return f"{one.question.name}: {decision(one)}.{says}{numbers}{runs}{why} {one.command}"
+
+
+def summary(outcome: Outcome) -> str:
+    """`12 claims hold, 3 do not hold, 1 is undecided; ...`."""
+    counts = outcome.counts
+    holds, fails, open_ = (counts[answer] for answer in Answer)
+    said = f"{counted(len(outcome.answers), 'claim')}: {holds} hold, {fails} do not hold, {open_} undecided"
+    if outcome.left:
+        said += f" ({len(outcome.left)} left by --quick)"
+    return (
+        f"{said}; probability that any answer is wrong: at most {outcome.error * 100:g} %, outside of the margins;"
+        f" {counted(outcome.runs, 'run')}"
+    )
+
+
+def markdown(outcome: Outcome) -> str:
+    """Return the report."""
+    parts = [
+        f"# {outcome.name or 'Claims'}",
+        f"{summary(outcome)[0].upper()}{summary(outcome)[1:]}.",
+        table(HEAD, [[cell.replace("|", "\\|") for cell in cells(one)] for one in outcome.answers]).rstrip(),
+        "\n".join(f"- {sentence(one)}" for one in outcome.answers),
+        "Means are those over runs. The intervals of all claims hold together, at all looks. A claim holds if its value"
+        " is within the bound and its interval ends before the bound plus the margin. It does not hold if its value is"
+        " beyond the bound and its interval begins beyond the bound minus the margin."
+        f" Seed: {outcome.seed}.",
+    ]
+    return "\n\n".join(parts) + "\n"

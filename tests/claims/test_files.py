@@ -1,0 +1,40 @@
+"""A file is answered wrongly as seldom as it promises: numbers from known laws (validation/claims.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from validation.capacity import most_wrong
+from validation.claims import COUNT, DISTANCES, LAWS, RELATIONS, answers, cases, repeated
+
+
+def test_the_file_covers_all_relations_laws_and_distances() -> None:
+    found = cases()
+    assert len(found) == COUNT == 40 and sum(case.is_true for case in found) == 20
+    assert {case.keys["relation"] for case in found} == set(RELATIONS) and {case.law for case in found} == set(LAWS)
+    assert min(DISTANCES) > 1  # within the margin, either answer is right
+
+
+def test_a_few_files() -> None:
+    found = repeated(8)
+    assert found.wrong_files <= most_wrong(8) and found.decided >= 0.9 * found.claims
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_two_hundred_files() -> None:
+    found = repeated(200)
+    print(found)
+    assert found.wrong_files <= most_wrong(200) == 18 and found.decided >= 0.9 * found.claims
+
+
+def test_the_same_answers_twice() -> None:
+    assert [(one.answer, one.replications) for one in answers(3)] == [
+        (one.answer, one.replications) for one in answers(3)
+    ]
+
+
+def test_without_splitting_the_error_too_many_files_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These laws expose a procedure that spends the whole error at each look at each claim."""
+    monkeypatch.setattr("mobilenet.claims.judge.share_of_look", lambda number: 1.0)
+    assert repeated(20, error=0.05).wrong_files > most_wrong(20)

@@ -1,0 +1,178 @@
+"""One question at one look: what the numbers of its runs say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobilenet.claims.answer import answered, requirement
+from mobilenet.claims.declaration import Answer, Below, Grows, Near, Place, Within
+from mobilenet.claims.judge import Judged, judge
+from mobilenet.claims.looks import Looks
+from mobilenet.claims.questions import Cell, Inequality, Question
+from mobilenet.engine.random_streams import generator
+from mobilenet.studies.statistics import look
+
+A, B, C = (Cell("e", number) for number in range(3))
+HERE = Place(experiment="e")
+
+
+def question(*tests: Inequality, metric: str = "m", is_exact: bool = False) -> Question:
+    claim = Within(relation="within", metric=metric, value=HERE, at_most=1.0)
+    return Question("q", claim, metric, tests, is_exact)
+
+
+def at_most(bound: float, margin: float = 0.1) -> Inequality:
+    return Inequality(A, None, False, True, bound, margin)
+
+
+def at_least(bound: float, margin: float = 0.1) -> Inequality:
+    return Inequality(A, None, False, False, bound, margin)
+
+
+def below(one: Cell, other: Cell, margin: float = 0.05) -> Inequality:
+    return Inequality(one, other, True, True, 1.0, margin, True)
+
+
+def rows(*values: float, metric: str = "m") -> list[dict[str, float]]:
+    return [{metric: value} for value in values]
+
+
+def spread(mean: float, sd: float, n: int = 28, seed: int = 1) -> list[dict[str, float]]:
+    values = generator(seed, "test", "0").normal(0, 1, n)
+    values = (values - values.mean()) / values.std(ddof=1)
+    return rows(*(mean + sd * values))
+
+
+def judged(one: Question, number: int = 3, **cells: list[dict[str, float]]) -> Judged:
+    return judge(one, {globals()[name]: own for name, own in cells.items()}, number, 0.05)
+
+
+def test_both_sides_of_a_bound() -> None:
+    one = question(at_most(1.0))
+    assert judged(one, A=spread(0.8, 0.1))[0] is Answer.HOLDS and judged(one, A=spread(1.2, 0.1))[0] is Answer.FAILS
+    assert judged(one, A=spread(0.8, 0.1)).is_clear and not judged(one, A=spread(0.98, 0.1)).is_clear
+    assert judged(one, A=spread(0.98, 0.1))[0] is Answer.HOLDS and judged(one, A=spread(1.02, 0.1))[0] is Answer.FAILS
+    open_ = judged(one, A=spread(1.0, 0.5))
+    assert open_.answer is Answer.UNDECIDED and not open_.is_final
+
+
+def test_a_mean_beyond_the_bound_never_holds_and_one_within_never_fails() -> None:
+    """However wide the margin is."""
+    for mean in np.linspace(0.5, 1.5, 41):
+        found = judged(question(at_most(1.0, 10.0)), A=spread(float(mean), 0.3)).answer
+        assert found is (Answer.HOLDS if mean <= 1 + 1e-9 else Answer.FAILS)
+
+
+def test_between_two_bounds() -> None:
+    one = question(at_least(1.0), at_most(2.0))
+    assert [judged(one, A=spread(mean, 0.1)).answer for mean in (0.8, 1.5, 2.2)] == [
+        Answer.FAILS, Answer.HOLDS, Answer.FAILS,
+    ]  # fmt: skip
+
+
+def test_a_difference_and_a_ratio_are_of_pairs() -> None:
+    """What both places share does not count."""
+    world = spread(10, 5)
+    more = [{"m": row["m"] + 1} for row in world]
+    difference = question(Inequality(A, B, False, True, 0.5, 0.1))
+    assert judged(difference, A=more, B=world).answer is Answer.FAILS
+    twice = [{"m": 2 * row["m"]} for row in world]
+    ratio = question(Inequality(A, B, True, False, 1.8, 0.1))
+    found = judged(ratio, A=twice, B=world)
+    assert found.answer is Answer.HOLDS and found.bounds[0] is not None
+    assert found.bounds[0].mean == pytest.approx(2) and found.bounds[0].low == pytest.approx(2, rel=0.02)
+
+
+def test_the_interval_of_a_ratio_is_that_of_fieller() -> None:
+    """For t bounds, its ends solve a quadratic equation."""
+    a, b = (np.array([row["m"] for row in spread(mean, 0.2, 40, seed)]) for mean, seed in ((2.0, 1), (1.0, 2)))
+    found = judged(question(Inequality(A, B, True, True, 3.0, 0.1)), 5, A=rows(*a), B=rows(*b)).bounds[0]
+    assert found is not None and found.low < 2 < found.high
+    for end in (found.low, found.high):
+        combined = a - end * b
+        statistic = abs(combined.mean()) / (combined.std(ddof=1) / math.sqrt(40))
+        assert 2.5 < statistic < 5  # the quantile of the level, moved a little by the skewness
+
+
+@given(st.floats(0.01, 100), st.floats(0.01, 3), st.integers(0, 5))
+def test_scaling_changes_nothing(factor: float, mean: float, seed: int) -> None:
+    own, scaled = (spread(mean * f, 0.2 * f, seed=seed) for f in (1.0, factor))
+    found = judged(question(at_most(1.0)), A=own)
+    assert judged(question(at_most(factor, 0.1 * factor)), A=scaled).answer is found.answer
+
+
+def test_growing_needs_every_step() -> None:
+    one = question(below(A, B), below(B, C))
+    assert judged(one, A=spread(1, 0.1), B=spread(2, 0.1), C=spread(3, 0.1)).answer is Answer.HOLDS
+    assert judged(one, A=spread(1, 0.1), B=spread(2, 0.1), C=spread(1.5, 0.1)).answer is Answer.FAILS
+    same = spread(2, 0.1)
+    assert judged(one, A=spread(1, 0.1), B=same, C=same).answer is Answer.FAILS  # equal is not more
+    zeros = rows(*[0.0] * 28)
+    assert judged(one, A=zeros, B=zeros, C=same).answer is not Answer.HOLDS
+
+
+def test_of_several_tests_the_one_nearest_to_failing_is_reported() -> None:
+    one = Question("q", Grows(relation="grows", metric="m", value=HERE, along="f"), "m", (below(A, B), below(B, C)))
+    found = answered(one, judged(one, A=spread(1, 0.1), B=spread(2, 0.1), C=spread(2.5, 0.1)), "", False)
+    assert found.bounds is not None and found.bounds.mean == pytest.approx(0.8) and found.unit == ""
+    assert requirement(one) == "below 1 ± 0.05"
+
+
+def test_runs_without_the_metric() -> None:
+    one = question(at_most(1.0))
+    none = judged(one, A=[{}] * 20 + rows(*[0.5] * 8))
+    assert none.answer is Answer.UNDECIDED and none.is_final and "too few runs have a finite m" in none.why
+    assert judged(one, A=rows(*[0.5] * 20) + [{}] * 8).answer is Answer.HOLDS
+
+
+def test_a_share_that_never_arrives_takes_for_ever() -> None:
+    metric = "delivery_delay_survival_p95_s"
+    runs = [*rows(*[0.5] * 27, metric=metric), {}]
+    found = judged(question(at_most(1.0), metric=metric), A=runs)
+    assert found.answer is Answer.FAILS and found.bounds[0] is not None and found.bounds[0].mean == math.inf
+    both = judged(question(below(A, B), metric=metric), A=runs, B=runs)
+    assert both.answer is Answer.UNDECIDED
+    assert judged(question(below(A, B), metric=metric), A=rows(*[0.5] * 28, metric=metric), B=runs)[0] is Answer.HOLDS
+
+
+def test_a_backlog_that_runs_away_has_no_mean() -> None:
+    runs = [{"m": 0.5, "backlog_slope": 0.6 + 0.01 * place} for place in range(28)]
+    limited = judged(question(at_most(1.0)), A=runs)
+    assert limited.answer is Answer.FAILS and "the backlog grows without bound" in limited.why
+    assert judged(question(at_least(0.1)), A=runs).answer is Answer.UNDECIDED
+    assert judged(question(below(A, B)), A=spread(0.1, 0.01), B=runs).answer is Answer.UNDECIDED
+    growth = [{"backlog_slope": row["backlog_slope"]} for row in runs]
+    assert judged(question(at_least(0.25), metric="backlog_slope"), A=growth).answer is Answer.HOLDS
+
+
+def test_deterministic_runs() -> None:
+    one = question(at_least(11.15, 0.0), at_most(11.25, 0.0), is_exact=True)
+    assert judged(one, A=rows(11.2, 11.2)).answer is Answer.HOLDS and judged(one, A=rows(11.3, 11.3))[0] is Answer.FAILS
+    assert judged(one, A=rows(11.25, 11.25)).answer is Answer.HOLDS  # the bound belongs to it
+    differing = judged(one, A=rows(11.2, 11.3))
+    assert differing.answer is Answer.UNDECIDED and "is not deterministic" in differing.why
+    strict = Question("q", Below(relation="below", metric="m", value=HERE, than=HERE), "m", (below(A, B),), True)
+    assert judged(strict, A=rows(1, 1), B=rows(1, 1)).answer is Answer.FAILS
+    assert judged(strict, A=rows(0.99, 0.99), B=rows(1, 1)).answer is Answer.HOLDS
+
+
+def test_each_question_looks_only_at_its_own_runs_and_ends_with_the_replications() -> None:
+    near = Near(relation="near", metric="m", value=HERE, number=1.0, percent=10)
+    easy, hard = question(at_most(5.0)), Question("hard", near, "m", (Inequality(B, None, False, True, 1.0, 0.001),))
+    looks = Looks((easy, hard), 0.01, 30)
+    runs = {A: spread(1, 0.2, 100), B: spread(1, 0.5, 100)}
+    seen = []
+    while wanted := looks.wanted():
+        seen.append(dict(wanted))
+        looks.take({cell: runs[cell][:count] for cell, count in wanted.items()})
+    assert seen == [{A: 10, B: 10}, {B: 14}, {B: 20}, {B: 28}] and look(4) > 30
+    assert looks.judged["q"].answer is Answer.HOLDS
+    assert looks.judged["hard"].why == "the replications that the file allows are used"
+    at_once = Looks((easy, hard), 0.01, 30)
+    at_once.take(runs)  # more runs than a look needs change nothing
+    assert at_once.judged == looks.judged

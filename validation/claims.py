@@ -1,0 +1,194 @@
+"""Are the answers of `mobilenet claims` wrong as seldom as the file allows? Files over numbers from known laws.
+
+    python -m validation.claims [--files 200]
+
+Model     a file of 40 claims, 20 true and 20 false, of all relations that compare means, read and answered as by the
+          command; but its runs are numbers drawn from laws with known means. Distances of the truth from the bound are
+          1.02 to 3 margins, so that no claim lies within its margin. Claims of the same law share their random numbers,
+          as paired worlds do, and the places of one claim do not. A file is wrong if any of its answers is
+Units     files, claims, runs
+Source    ours: docs/guide/claims.md
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobilenet.claims.answer import Answered, answered
+from mobilenet.claims.declaration import Answer, Claims
+from mobilenet.claims.looks import Looks
+from mobilenet.claims.questions import Cell, Plan, questions
+from mobilenet.engine.random_streams import generator
+from mobilenet.scenario.yaml_reader import parse
+from mobilenet.shipped import SCENARIOS
+from validation.capacity import Values, autoregressive, lognormal, most_wrong, normal
+
+METRIC = "delivery_delay_mean_s"
+DISTANCES = (1.02, 1.5, 2.0, 3.0)  # in margins
+RELATIONS = ("within", "near", "ratio", "difference", "below", "grows", "falls")
+COUNT = 40
+REPLICATIONS = 1000
+
+
+class Law(NamedTuple):
+    draw: Callable[[np.random.Generator, int], Values]  # numbers with mean 1
+    margin: float
+
+
+LAWS = {
+    "normal": Law(normal(0.2), 0.05),
+    "skewed": Law(lognormal(0.5), 0.1),
+    "autocorrelated": Law(autoregressive, 0.05),
+}
+
+
+class Case(NamedTuple):
+    """A claim with the means of its places."""
+
+    law: str
+    is_true: bool
+    keys: dict[str, Any]
+    means: tuple[float, ...]
+
+
+def cases() -> list[Case]:
+    """All claims of the file; each true one is followed by a false one of the same kind."""
+    found = []
+    for number in range(COUNT // 2):
+        law = tuple(LAWS)[number % len(LAWS)]
+        relation, distance = RELATIONS[number % len(RELATIONS)], DISTANCES[number % len(DISTANCES)]
+        for is_true in (True, False):
+            keys, means = _case(relation, LAWS[law].margin, -distance if is_true else distance, number % 2 == 0)
+            found.append(Case(law, is_true, {"relation": relation, **keys}, means))
+    return found
+
+
+def _case(relation: str, margin: float, beyond: float, is_upper: bool) -> tuple[dict[str, Any], tuple[float, ...]]:
+    """`beyond`: by how many margins the truth is beyond the bound; negative: within it."""
+    off = beyond * margin * (1 if is_upper else -1)
+    end = "at_most" if is_upper else "at_least"
+    if relation == "within":
+        return {end: 1.0, "margin": margin}, (1 + off,)
+    if relation == "near":  # 1 +- 0.4, so that the other end is far
+        return {"number": 1.0, "percent": 40, "margin": margin}, ((1.4 if is_upper else 0.6) + off,)
+    if relation == "ratio":
+        return {end: 1.0, "margin": margin}, (1 + off, 1.0)
+    if relation == "difference":
+        return {end: 0.5, "margin": margin}, (1.5 + off, 1.0)
+    ratio = 1 + beyond * margin
+    if relation == "below":
+        return {"margin": margin}, (ratio, 1.0)
+    first, last = (ratio, 1.0) if relation == "grows" else (1.0, ratio)
+    return {"margin": margin}, (first, last)
+
+
+def document() -> dict[str, Any]:
+    """The claims file. Each place is a level of a factor, whose number is its place in the table of means."""
+    levels: dict[str, int] = Counter()
+    claims: dict[str, Any] = {}
+    experiments: dict[str, Any] = {}
+    for number, case in enumerate(cases()):
+        relation = case.keys["relation"]
+        keys = dict(case.keys) | {"metric": METRIC}
+        if relation in ("grows", "falls"):  # each needs a factor of its own
+            name = f"{case.law}-{number}"
+            experiments[name] = {"scenario": "first.yaml", "factors": {"hosts.count": [1, 2]}}
+            keys |= {"value": {"experiment": name}, "along": "hosts.count"}
+        else:
+            for key in ("value", {"below": "than"}.get(relation, "to"))[: len(case.means)]:
+                levels[case.law] += 1
+                keys[key] = {"experiment": case.law, "at": {"hosts.count": levels[case.law]}}
+        claims[f"claim-{number}"] = keys
+    for law, count in levels.items():
+        experiments[law] = {"scenario": "first.yaml", "factors": {"hosts.count": list(range(1, count + 1))}}
+    return {"replications": REPLICATIONS, "experiments": experiments, "claims": claims}
+
+
+@cache
+def planned() -> tuple[Plan, dict[Cell, tuple[str, int, float]]]:
+    """The file, and for each place its law, its number within the claim, and its mean."""
+    import json
+
+    root = parse(json.dumps(document()).encode(), "claims.yaml")
+    claims = Claims.of_nodes(root, SCENARIOS)
+    studies = {name: claims.study(name) for name in claims.experiments}
+    plan = Plan(claims, studies, tuple(questions(claims, studies)))
+    laws = {}
+    for question, case in zip(plan.questions, cases(), strict=True):
+        order = _in_order(question.cells, case.keys["relation"])
+        for place, (cell, mean) in enumerate(zip(order, case.means, strict=True)):
+            laws[cell] = (case.law, place, mean)
+    return plan, laws
+
+
+def _in_order(cells: Sequence[Cell], relation: str) -> list[Cell]:
+    """As the means are: of `falls`, the first level is the one that is subtracted."""
+    return sorted(cells, key=lambda cell: cell.configuration) if relation in ("grows", "falls") else list(cells)
+
+
+class Drawn:
+    """The numbers of one repetition."""
+
+    def __init__(self, repetition: int, laws: dict[Cell, tuple[str, int, float]]) -> None:
+        self._repetition, self._laws = repetition, laws
+        self._unit: dict[tuple[str, int], Values] = {}
+
+    def rows(self, cell: Cell, count: int) -> list[dict[str, float]]:
+        law, place, mean = self._laws[cell]
+        if (law, place) not in self._unit:
+            stream = generator(1, f"claims {law}", f"{self._repetition} {place}")
+            self._unit[law, place] = LAWS[law].draw(stream, REPLICATIONS)
+        return [{METRIC: float(value)} for value in mean * self._unit[law, place][:count]]
+
+
+def answers(repetition: int, error: float | None = None) -> list[Answered]:
+    """Answer the file with the numbers of a repetition; `error`: of each claim, by default that of the plan."""
+    plan, laws = planned()
+    looks = Looks(plan.questions, plan.error if error is None else error, plan.claims.replications)
+    drawn = Drawn(repetition, laws)
+    while wanted := looks.wanted():
+        looks.take({cell: drawn.rows(cell, count) for cell, count in wanted.items()})
+    return [answered(question, looks.judged[question.name], "", False) for question in plan.questions]
+
+
+class Count(NamedTuple):
+    files: int
+    wrong_files: int
+    decided: int
+    claims: int
+    runs: float  # of each claim, on average
+
+
+def repeated(files: int, error: float | None = None) -> Count:
+    """Answer the file many times."""
+    wrong = decided = runs = 0
+    truths = [case.is_true for case in cases()]
+    for repetition in range(files):
+        found = answers(repetition, error)
+        closed = [(one.answer is Answer.HOLDS, t) for one, t in zip(found, truths, strict=True)
+                  if one.answer is not Answer.UNDECIDED]  # fmt: skip
+        decided += len(closed)
+        runs += sum(one.replications for one in found)
+        wrong += any(holds is not is_true for holds, is_true in closed)
+    return Count(files, wrong, decided, files * COUNT, runs / (files * COUNT))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Claims files over numbers from known laws.")
+    parser.add_argument("--files", type=int, default=200)
+    found = repeated(parser.parse_args().files)
+    print(
+        f"{found.files} files of {COUNT} claims: {found.wrong_files} with a wrong answer (allowed:"
+        f" {most_wrong(found.files)}); {found.decided} of {found.claims} claims decided;"
+        f" {found.runs:.0f} replications on average"
+    )
+
+
+if __name__ == "__main__":
+    main()

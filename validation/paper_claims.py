@@ -1,0 +1,254 @@
+"""Write the claims files of the papers, from the numbers in print and from what docs/validation has found.
+
+    python -m validation.paper_claims
+
+Model     one claim for each printed number. It holds if our mean is in the range that the printed number can mean. What
+          does not hold today is marked by `expect`: of the mobile paper, what docs/validation/paper.md does not call
+          fitting; of the others, the lists below, which are those of docs/validation/vcube.md cell by cell
+Source    data/papers/; ours: docs/guide/claims.md, docs/validation/
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from mobilenet.metrics.registry import axis_name
+from mobilenet.papers.bundling import PRINTED as BUNDLING
+from mobilenet.papers.bundling import STUDY
+from mobilenet.papers.causal import PRINTED as CAUSAL
+from mobilenet.papers.jobs import sizes
+from mobilenet.papers.mobile import PRINTED as MOBILE
+from mobilenet.papers.mobile_plan import EXPERIMENTS, FIRST_SEED, WORDS
+from mobilenet.papers.reliable_statements import PRINTED as RELIABLE
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.shipped import SCENARIOS
+from mobilenet.studies.declaration import Study
+from validation.paper_differences import BUNDLING_DIFFERS, RELIABLE_FAILS, RELIABLE_FAILS_ABOVE_128
+
+FOLDER = SCENARIOS / "claims"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "validation" / "paper.md"
+FAILS = "does not hold"
+WIDTH = 110
+Claim = dict[str, Any]
+File = tuple[list[str], dict[str, Any]]  # comment, content
+
+
+def files() -> dict[str, str]:
+    """Name -> text."""
+    made = {"mobile": _mobile(), "bundling": _bundling(), "causal": _causal(), "reliable": _reliable()}
+    return {f"paper_{name}.yaml": _text(*content) for name, content in made.items()}
+
+
+def _text(comment: list[str], content: dict[str, Any]) -> str:
+    lines = ["# yaml-language-server: $schema=../claims.schema.json", *(f"# {line}" for line in comment)]
+    for key, value in content.items():
+        if key not in ("experiments", "claims"):
+            lines.append(f"{key}: {inline(value)}")
+            continue
+        lines.append(f"{key}:")
+        for name, group in value.items():
+            lines.append(f"  {inline(name)}:")
+            lines += [line for own in group.items() for line in _lines(*own, indent="    ")]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(key: str, value: Any, indent: str) -> Iterator[str]:
+    line = f"{indent}{key}: {inline(value)}"
+    if len(line) <= WIDTH or not isinstance(value, (dict, list, tuple, str)):
+        yield line
+        return
+    if isinstance(value, str):  # YAML joins the lines of a text in quotes
+        yield from wrap(line, WIDTH, subsequent_indent=indent + "  ", break_long_words=False, break_on_hyphens=False)
+        return
+    yield f"{indent}{key}:"
+    for part in value.items() if isinstance(value, dict) else value:
+        if isinstance(value, dict):
+            yield from _lines(*part, indent=indent + "  ")
+        else:
+            yield from _entry(part, indent)
+
+
+def _entry(part: Any, indent: str) -> Iterator[str]:
+    """An entry of a list, with a key in each line if one line has no room for it."""
+    if len(inline(part)) + len(indent) < WIDTH:
+        yield f"{indent}- {inline(part)}"
+        return
+    for place, (key, value) in enumerate(part.items()):
+        yield f"{indent}{'  ' if place else '- '}{key}: {inline(value)}"
+
+
+# --- Wilhelm, Arantes, Sens (2020)
+
+
+def _mobile() -> File:
+    comment = [
+        "Wilhelm, Arantes and Sens (2020), Section V: each printed number, on the seeds of `reproduce mobile`.",
+        "Written by `python -m validation.paper_claims`. What is known not to hold is in docs/validation/paper.md.",
+    ]
+    experiments = {
+        one.name: {"scenario": f"../paper/{one.preset}.yaml", "first_seed": FIRST_SEED}
+        for one in EXPERIMENTS
+        if not one.changes
+    }
+    name, most = "Wilhelm, Arantes and Sens (2020), Section V", 40  # as many replications as the document has
+    content = {"name": name, "replications": most, "experiments": experiments}
+    return comment, content | {"claims": dict(_mobile_claims())}
+
+
+def _mobile_claims() -> Iterator[tuple[str, Claim]]:
+    with MOBILE.open(newline="", encoding="utf-8") as file:
+        for row, (experiment, printed, verdict) in zip(csv.DictReader(file), documented(), strict=False):
+            assert (WORDS[row["experiment"]], row["printed"]) == (experiment, printed), row
+            words = f"{WORDS[row['experiment']]}: {axis_name(row['metric'])} is {row['printed']} ({row['place']})."
+            ends = {"at_least": float(row["low"]), "at_most": float(row["high"])}
+            keys = {"relation": "within", "metric": row["metric"], "value": {"experiment": row["experiment"]}}
+            if ends["at_least"] == 0:
+                del ends["at_least"]
+            expect = {} if verdict == "fits" else {"expect": FAILS}
+            yield f"{row['experiment']}.{row['metric']}", {"says": words, **keys, **ends, **expect}
+    pair = {"value": {"experiment": "tcp_static"}, "to": {"experiment": "static"}}
+    for name, says, metric, ends in (
+        ("ratio.delay", "Flooding over TCP takes 10 times as long (V.A).", "delivery_delay_mean_s", (9.5, 10.5)),
+        ("ratio.messages", "It sends 4 times as many messages (V.A).", "copies_and_acks_per_delivery", (3.9, 4.0)),
+        ("ratio.sbuffer", "Its SBuffers are an order of magnitude larger (V.A).", "station_sbuffer_mean", (10.0, None)),
+    ):
+        bounds = {key: end for key, end in zip(("at_least", "at_most"), ends, strict=True) if end is not None}
+        expect = {} if name == "ratio.sbuffer" else {"expect": FAILS}
+        yield name, {"says": says, "relation": "ratio", "metric": metric, **pair, **bounds, **expect}
+    yield "walking", {
+        "says": "With walking hosts the delay is 0.05 s longer (V.B).", "relation": "difference",
+        "metric": "delivery_delay_mean_s", "value": {"experiment": "dynamic"}, "to": {"experiment": "static_25"},
+        "at_least": 0.045, "at_most": 0.055, "expect": FAILS,
+    }  # fmt: skip
+    yield "collapse", {
+        "says": "At 35 messages a second, flooding over TCP does not work: its backlog grows (V.A).",
+        "relation": "within", "metric": "backlog_slope", "value": {"experiment": "tcp_heavy"}, "at_least": 0.25,
+    }  # fmt: skip
+
+
+def documented() -> list[tuple[str, str, str]]:
+    """Experiment, printed number and verdict of each row of the document's table, which begins in the order of the
+    file.
+    """
+    row = r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \| [^|]+ \| ([^|]*?) ?\| [^|]+ \|[^|]*\|$"
+    return re.findall(row, DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)[1:]  # without the head
+
+
+# --- Rodrigues et al. (LADC 2018)
+
+
+def _bundling() -> File:
+    comment = [
+        "Rodrigues et al. (LADC 2018), tables 2 to 5: each printed number. A number of tables 2 to 4 holds if ours",
+        "differs by at most half a unit of its last digit; one of table 5, with random crashes, if it is within 10 %.",
+        "Written by `python -m validation.paper_claims`. What is known not to hold is in docs/validation/vcube.md.",
+    ]
+    levels: Any = Study.load(STUDY).levels("bundles")
+    bundles = [{"label": one["name"], **{key: v for key, v in one.items() if key != "name"}} for one in levels]
+    scenario = {"scenario": "../vcube/bundling.yaml"}
+    exact = scenario | {"deterministic": True}
+    numbers = {"bundles": bundles, "processes": sizes(1024, None)}
+    trees = [{"label": str(n), "workload.sources": n, "workload.messages": 16 // n} for n in (1, 2, 4, 8, 16)]
+    crashes = [
+        {"label": str(n), "processes": n, "random_faults": {"count": d - 1, "latest": d}}
+        for n in sizes(1024, None)
+        for d in [(n - 1).bit_length()]
+    ]
+    experiments = {
+        "shared": exact | {"factors": {"bundles": bundles, "trees": trees}, "set": {"processes": 16}},
+        "free": exact | {"factors": numbers},
+        "faulty": exact | {"factors": numbers, "set": {"faults": [{"process": "p1", "at": 0}]}},
+        "random": scenario | {"first_seed": 1, "factors": {"bundles": bundles, "crashes": crashes}},
+    }
+    name = "Rodrigues et al. (LADC 2018), tables 2 to 5"
+    content: dict[str, Any] = {"name": name, "replications": 40, "experiments": experiments}
+    return comment, content | {"claims": dict(_bundling_claims())}
+
+
+def _bundling_claims() -> Iterator[tuple[str, Claim]]:
+    with BUNDLING.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            table, size, what = int(row["table"]), int(row["size"]), row["quantity"]
+            at: dict[str, Any] = {"bundles": row["configuration"]}
+            at |= {"trees": str(size)} if table == 2 else {"crashes": str(size)} if table == 5 else {"processes": size}
+            short = {"fault-free": "free", "p1 faulty": "faulty", "random faults": "random"}[row["scenario"]]
+            experiment = "shared" if table == 2 else short
+            name = f"{table}.{size}.{row['configuration']}.{short}.{what}"
+            keys: Claim = {"relation": "within", "metric": what, "value": {"experiment": experiment, "at": at}}
+            printed = float(row["printed"])
+            if table == 5:
+                keys |= {"relation": "near", "number": printed, "percent": 10}
+            else:
+                half = 0.5 * 10 ** -len(row["printed"].partition(".")[2])
+                keys |= {"at_least": round(printed - half, 6), "at_most": round(printed + half, 6)}
+            yield name, keys | ({"expect": FAILS} if name in BUNDLING_DIFFERS else {})
+
+
+# --- Rodrigues, Duarte, Arantes
+
+
+def _causal() -> File:
+    comment = [
+        "Rodrigues, Duarte and Arantes, table 1: the packets without aggregation, which are exact, and the share that",
+        "aggregation saves, as `mobilenet reproduce causal` judges it. That command prints the other numbers.",
+        "Written by `python -m validation.paper_claims`. What is known not to hold is in docs/validation/vcube.md.",
+    ]
+    scenario = {"scenario": "../vcube/causal.yaml", "deterministic": True}
+    changes = {"factors": {"processes": sizes(1024, None)[1:]}, "set": {"protocol.aggregate": False}}
+    experiments = {"plain": scenario | changes}
+    name = "Rodrigues, Duarte and Arantes, table 1"
+    return comment, {"name": name, "experiments": experiments, "claims": dict(_causal_claims())}
+
+
+def _causal_claims() -> Iterator[tuple[str, Claim]]:
+    with CAUSAL.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            identity = f"{row['table']}/{row['size']}/{row['quantity']}"
+            if row["quantity"] not in ("packets_plain", "reduction_percent"):
+                continue
+            keys: Claim
+            if row["quantity"] == "packets_plain":
+                place = {"experiment": "plain", "at": {"processes": int(row["size"])}}
+                printed = float(row["printed"])
+                bounds = {"at_least": printed, "at_most": printed}
+                keys = {"relation": "within", "metric": "packets", "value": place, **bounds}
+            else:
+                keys = {"relation": "published", "paper": "causal", "id": identity}
+                keys |= {"largest": max(128, int(row["size"])), "expect": FAILS}  # ours are always lower
+            yield identity.replace("/", "."), keys
+
+
+# --- Jeanneau et al. (JBCS 2017)
+
+
+def _reliable() -> File:
+    comment = [
+        "Jeanneau et al. (JBCS 2017): each sentence and comparison, as `mobilenet reproduce reliable` judges it,",
+        "with 8 to 128 processes, or up to 1024 if it matters. A sentence that holds only at some sizes does not hold.",
+        "Written by `python -m validation.paper_claims`. What is known not to hold is in docs/validation/vcube.md.",
+    ]
+    claims = {}
+    with RELIABLE.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            keys: Claim = {"says": row["statement"][:500], "relation": "published", "paper": "reliable"}
+            largest = 1024 if int(row["smallest"] or 0) > 128 or row["id"] in RELIABLE_FAILS_ABOVE_128 else 128
+            keys |= {"id": row["id"], "largest": largest}
+            claims[row["id"]] = keys | (
+                {"expect": FAILS} if row["id"] in RELIABLE_FAILS | RELIABLE_FAILS_ABOVE_128 else {}
+            )
+    return comment, {"name": "Jeanneau et al. (JBCS 2017)", "claims": claims}
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in files().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
