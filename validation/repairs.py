@@ -39,7 +39,7 @@ LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> metric, baseline
     **{radio: {(DELAY, TCP): 1.0, (FRAMES, TCP): 1.5} for radio in ("fading", "walls")},
 }
 ALONE_UNDER_FADING = 2.2
-ALONE_ON = {"elsewhere": "disk", "town": "walls"}  # the radio of studies that have only their own
+ALONE_ON = {"elsewhere": "disk", "town": "walls", "sparse": "fading"}  # the radio of studies that have only their own
 
 
 class Scene(NamedTuple):

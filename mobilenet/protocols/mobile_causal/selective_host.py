@@ -4,7 +4,7 @@ Source      ours: docs/protocols/repair.md; over host.py, which is Wilhelm, Aran
 Names       Have -> ack_h (A1:49) with what is in RBuffer; T -> report_s
 Assumes     as host.py. Hosts of a cell may or may not hear each other
 Deviations  each with its counterexample in docs/protocols/repair.md
-            R1  A1:11,49  a message for one station is a unicast frame, which the MAC retransmits. In print an App_hs
+            R1  A1:11,51  a message for one station is a unicast frame, which the MAC retransmits. In print an App_hs
                           that collides waits I(x), a second
             R2  A1:49     ack_h shows no holes: with number 3 lost and 4 to 9 in RBuffer, the station resends all seven.
                           Have lists what is in RBuffer; the station and the hosts of its cell hear it
@@ -17,8 +17,8 @@ Deviations  each with its counterexample in docs/protocols/repair.md
                           again (F12a)
             R5  A1:15     a host that misses the last message of a burst sees no hole. The largest number in the Have
                           of another host of the same station exists as well
-            R6  A1:52     a host resends its own message after `uplink_s`, then at doubling intervals of up to I(x): the
-                          MAC gave it up, or its acknowledgement was lost
+            R6  A1:52     a host resends its own message after `uplink_s`; its further waits double until one message
+                          is accepted, up to I(x): the MAC gave it up, or its acknowledgement was lost
             R8  A2:44     AppOne: see selective_station.py. For a host it is App_sh
 """
 

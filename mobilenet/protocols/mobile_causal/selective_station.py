@@ -16,7 +16,7 @@ Deviations  each with its counterexample in docs/protocols/repair.md
             R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it. Here it answers only a repeated
                           one, within `report_s`
             R7  A2:21-25  what a host has is valid for one session: the next one begins with an empty RBuffer (F2b), and
-                          a station that kept the old set would never send what the host lost
+                          a station that kept the old set would send what the host lost only as its next number
             R8  A2:44     every copy is for the whole cell. What a Have asks for after `cell_copies` copies, or what
                           only one host lacks, is sent only to that host (AppOne), as a unicast frame
 """
