@@ -1,0 +1,104 @@
+"""One archive for reviewers: make it, and check it by running it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.options import AllowCode, Quiet, Workers
+from mobilenet.cli.progress import runs_progress
+from mobilenet.cli.study import keeping_what_is_done
+from mobilenet.quoting import counted, quoted
+
+CHECK = "check"
+
+
+def artefact(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="STUDY… CLAIMS | check FILE.zip",
+            help="Directories of studies and of answered claims, or claims files; or an archive to check.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE.zip|DIR", help="Archive to write; of a check, directory that keeps its runs."
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the archive.")] = None,
+    license_: Annotated[
+        str | None, typer.Option("--license", metavar="SPDX", help="Licence of the archive, such as CC-BY-4.0.")
+    ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option("--date", metavar="YYYY-MM-DD", help="Date of publication; by default that of the results."),
+    ] = None,
+    workers: Workers = None,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
+) -> None:
+    """Pack results for reviewers, or check a pack.
+
+    The archive contains scenarios, claims, tables, figures, a README and metadata (RO-Crate). The check runs everything
+    again and prints what comes out the same. It needs no network.
+    """
+    paths = [Path(word) for word in words]
+    with reporting(quiet, reads=paths):
+        if words[0] != CHECK:
+            if allow_code or workers is not None:
+                fail("--allow-code and --workers apply only to `mobilenet artefact check`", Exit.BAD_INPUT)
+            if out is None:
+                fail("--out: missing; expected the name of the archive, such as -o results.zip", Exit.BAD_INPUT)
+            _make(paths, out, title, license_, _day(date))
+            return
+        if len(paths) != 2:
+            fail("expected one archive: mobilenet artefact check FILE.zip", Exit.BAD_INPUT)
+        if title or license_ or date:
+            fail("--title, --license and --date do not apply to `mobilenet artefact check`", Exit.BAD_INPUT)
+        _check(paths[1], out, workers, allow_code, quiet)
+
+
+def _day(text: str | None) -> str | None:
+    from datetime import date
+
+    try:
+        return None if text is None else date.fromisoformat(text).isoformat()
+    except ValueError:
+        fail(f"--date {text}: expected a date such as 2026-11-26", Exit.BAD_INPUT)
+
+
+def _make(paths: list[Path], out: Path, title: str | None, license_: str | None, date: str | None) -> None:
+    from mobilenet.artefact.making import make
+    from mobilenet.rundir.provenance import digest
+
+    made = make(paths, out, title, license_, date)
+    say(f"{quoted(out)}: {counted(made.files, 'file')}, {made.bytes / 1e6:.1f} MB; SHA-256 {digest(out)}")
+    say(f"Next: mobilenet artefact check {quoted(out)}{' --allow-code' if made.has_code else ''}")
+
+
+def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, quiet: bool) -> None:
+    """Print a line for each study and each claim; exit with 0 if all of them come out the same."""
+    from mobilenet.artefact.checking import Sameness, check
+    from mobilenet.studies.spark import local_master
+
+    with keeping_what_is_done(), runs_progress(quiet) as update:
+        found = check(file, out, local_master(workers), update, allow_code, say)
+    say(f"{quoted(file)}: SHA-256 {found.sha256}")
+    print_table(("what", "comes out", "note"), [(one.what, one.sameness.value, one.why) for one in found.lines])
+    counts = [(found.count(kind), kind.value) for kind in Sameness]
+    say(", ".join(f"{count} {words}" for count, words in counts if count) + f"; {found.promise}")
+    if found.count(Sameness.DIFFERS):
+        names = ", ".join(one.what for one in found.lines if one.sameness is Sameness.DIFFERS)
+        say(f"differs: {names}", always=True)
+        raise typer.Exit(Exit.VIOLATED)
+    if found.count(Sameness.UNFINISHED):
+        fail("some runs failed, so not everything could be compared", Exit.UNFINISHED)
+    if found.count(Sameness.NOT_RUN):
+        say(f"Next: mobilenet artefact check {quoted(file)} --allow-code")
+        raise typer.Exit(Exit.UNKNOWN)
+    say(f"Next: unpack {quoted(file)}, and read README.md")
