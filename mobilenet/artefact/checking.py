@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -19,19 +20,20 @@ from typing import Any, NamedTuple
 from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.archive import opened
 from mobilenet.artefact.comparing import Line, Sameness, compare_claims, compare_study
-from mobilenet.artefact.contents import CLAIMS, KEPT, MARK, STUDIES, Part, answers_in
+from mobilenet.artefact.contents import CLAIMS, STUDIES, Part, answers_in
 from mobilenet.artefact.inside import require_inside
 from mobilenet.artefact.making import code_in, made_by, studies_of
-from mobilenet.claims.answering import Means, answer
+from mobilenet.claims.answering import KEPT, MARK, Means, answer
 from mobilenet.claims.declaration import Claims
 from mobilenet.claims.questions import plan
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import first_line
 from mobilenet.studies import OutError
 from mobilenet.studies.batch import Progress
-from mobilenet.studies.spark import spark_session
+from mobilenet.studies.spark import local_master, spark_session
 from mobilenet.studies.study import run_study
 
-NEEDS_CODE = "needs --allow-code, which runs its plug-ins and programs"
+NEEDS_CODE = "needs --allow-code, as it runs {}"
 
 
 class Checked(NamedTuple):
@@ -46,9 +48,17 @@ class Checked(NamedTuple):
         return sum(line.sameness is kind for line in self.lines)
 
 
-def check(
-    path: Path, out: Path | None, master: str, progress: Progress, allow_code: bool, say: Callable[[str], None]
-) -> Checked:
+@dataclass(frozen=True)
+class How:
+    """How parts are run again."""
+
+    workers: int | None
+    progress: Progress
+    say: Callable[[str], None]
+    allow_code: bool
+
+
+def check(path: Path, out: Path | None, how: How) -> Checked:
     """Run everything in an archive again; `out`: the directory that keeps it, by default none."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mobilenet-artefact-")))
@@ -63,9 +73,7 @@ def check(
         again = folder / "again" if out is None else _empty(out)
         with _without_place(path, kept):
             parts = _parts(path, kept)
-            codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
-            run = _Run(kept, again, progress, allow_code, say, not differences)
-            lines = run.all(parts, codes, master)
+            lines = _Again(again, how, not differences).all(parts)
     promise = (
         f"the same bits are not promised: {differences[0]}" if differences else "the versions are the same, so the same"
         " bits are promised"
@@ -73,45 +81,51 @@ def check(
     return Checked(lines, digest, promise)
 
 
-class _Run(NamedTuple):
-    """How the parts of an archive are run again."""
+@dataclass(frozen=True)
+class _Again:
+    """Run the parts of an archive again, into a folder."""
 
-    kept: Path
-    again: Path
-    progress: Progress
-    allow_code: bool
-    say: Callable[[str], None]
-    is_promised: bool
+    folder: Path
+    how: How
+    is_promised: bool  # whether the same bits are
 
-    def all(self, parts: list[Part], codes: list[list[str]], master: str) -> list[Line]:
-        """Run all parts in one session of Spark."""
+    def all(self, parts: list[Part]) -> list[Line]:
+        """Return a line for each study and claim; all of them share one session of Spark."""
+        codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
+        pairs = list(zip(parts, codes, strict=True))
+        needs_spark = any(studies_of(part) and (self.how.allow_code or not code) for part, code in pairs)
         lines: list[Line] = []
-        allowed = [not code or self.allow_code for code in codes]
         with ExitStack() as stack:
-            session = stack.enter_context(spark_session(master)) if any(allowed) else None
-            for part, is_allowed in zip(parts, allowed, strict=True):
-                if not is_allowed:
-                    lines += _not_run(part)
-                elif part.kind == STUDIES:
-                    lines.append(self.study(part, master, session))
-                else:
-                    lines += self.claims(part, master, session)
+            session = stack.enter_context(spark_session(local_master(self.how.workers))) if needs_spark else None
+            for part, code in pairs:
+                if code and not self.how.allow_code:
+                    lines += _not_run(part, NEEDS_CODE.format(", ".join(code)))
+                    continue
+                try:
+                    lines += self._study(part, session) if part.kind == STUDIES else self._claims(part, session)
+                except ScenarioError as error:
+                    if not code:
+                        raise
+                    lines.append(Line(part.place, Sameness.UNFINISHED, first_line(error)))  # a program is missing
         return lines
 
-    def study(self, part: Part, master: str, session: Any) -> Line:
-        out = self.again / part.place
-        self.say(f"{part.place}: running it again")
-        done = run_study(part.path / "study.yaml", out, master, self.progress, self.say, self.allow_code, session)
+    def _study(self, part: Part, session: Any) -> list[Line]:
+        how, out = self.how, self.folder / part.place
+        how.say(f"{part.place}: running it again")
+        done = run_study(
+            part.path / "study.yaml", out, local_master(how.workers), how.progress, how.say, how.allow_code, session
+        )
         if done.failed:
-            return Line(part.place, Sameness.UNFINISHED, done.failed[0])
-        return compare_study(part.place, part.path, out, self.is_promised)
+            return [Line(part.place, Sameness.UNFINISHED, done.failed[0])]
+        return [compare_study(part.place, part.path, out, self.is_promised)]
 
-    def claims(self, part: Part, master: str, session: Any) -> list[Line]:
-        out = self.again / part.place
+    def _claims(self, part: Part, session: Any) -> list[Line]:
+        how, out = self.how, self.folder / part.place
         out.parent.mkdir(parents=True, exist_ok=True)
-        self.say(f"{part.place}: answering its claims again")
-        planned = plan(Claims.load(part.path / KEPT), self.allow_code)
-        outcome = answer(planned, Means(out, None, self.progress, self.say, self.allow_code), master, session)
+        how.say(f"{part.place}: answering its claims again")
+        planned = plan(Claims.load(part.path / KEPT), how.allow_code)
+        means = Means(out, how.workers, how.progress, how.say, how.allow_code)
+        outcome = answer(planned, means, local_master(how.workers), session)
         if outcome.failed:
             return [Line(part.place, Sameness.UNFINISHED, outcome.failed[0])]
         lines = [
@@ -145,10 +159,10 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
         raise ArtefactError(f"{folder / MARK}: expected the answers to claims") from None
 
 
-def _not_run(part: Part) -> list[Line]:
+def _not_run(part: Part, why: str) -> list[Line]:
     if part.kind == STUDIES:
-        return [Line(part.place, Sameness.NOT_RUN, NEEDS_CODE)]
-    return [Line(f"{part.place}: {row['claim']}", Sameness.NOT_RUN, NEEDS_CODE) for row in _rows(part.path)]
+        return [Line(part.place, Sameness.NOT_RUN, why)]
+    return [Line(f"{part.place}: {row['claim']}", Sameness.NOT_RUN, why) for row in _rows(part.path)]
 
 
 def _differences(before: dict[str, str | None]) -> list[str]:

@@ -82,7 +82,8 @@ def _answers_of(file: Path) -> Path:
     """Return the directory with the answers to a claims file."""
     claims, place = Claims.load(file), default_directory(file)
     if not (place / KEPT).is_file():
-        raise ArtefactError(f"{file}: {place} does not contain its answers; run `mobilenet claims {quoted(file)}` first")
+        what = f"{place} does not contain its answers; run `mobilenet claims {quoted(file)}` first"
+        raise ArtefactError(f"{file}: {what}")
     kept = Claims.load(place / KEPT)
     if (place / KEPT).read_text(encoding="utf-8") != claims.kept(kept.experiments):
         raise ArtefactError(f"{file}: differs from {place / KEPT}; run `mobilenet claims {quoted(file)}` again")
@@ -144,7 +145,9 @@ def answers_in(data: bytes) -> dict[str, Any]:
     """Return claims.json. Raises ValueError for anything else."""
     found = json.loads(data)
     rows = found.get("claims") if isinstance(found, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("claim"), str) for row in rows):
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("no answers")
+    if not all(isinstance(row.get("claim"), str) for row in rows):
         raise ValueError("no answers")
     return dict(found)
 

@@ -10,7 +10,7 @@ Source    https://w3id.org/ro/crate/1.3
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -21,9 +21,20 @@ from mobilenet.artefact.readme import CRATE, Summary
 
 VERSION = "https://w3id.org/ro/crate/1.3"
 KINDS = {
-    ".csv": "text/csv", ".json": "application/json", ".md": "text/markdown", ".parquet": "application/vnd.apache.parquet",
-    ".pdf": "application/pdf", ".png": "image/png", ".py": "text/x-python", ".svg": "image/svg+xml",
+    ".csv": "text/csv", ".json": "application/json", ".md": "text/markdown",
+    ".parquet": "application/vnd.apache.parquet", ".pdf": "application/pdf", ".png": "image/png",
+    ".py": "text/x-python", ".svg": "image/svg+xml",
     ".txt": "text/plain", ".lock": "text/plain", ".yaml": "application/yaml", ".geojson": "application/geo+json",
+}  # fmt: skip
+TABLES = {
+    "runs": "Metrics of each run", "summary": "Means with intervals", "buffers": "Buffers over time",
+    "delays": "Percentiles of delays", "distribution": "Distribution of delays", "handoffs": "Handoffs",
+}  # fmt: skip
+DESCRIPTIONS = {
+    "README.md": "Contents, claims with their answers, and how to check them", "requirements.lock": "Dependencies",
+    "installed.txt": "Installed packages", "study.yaml": "Study file", "claims.yaml": "Claims file",
+    "claims": "Answers to the claims", "runs": "Planned runs and their states", "comparison": "Comparison of levels",
+    "effects": "Effects of levels",
 }  # fmt: skip
 NO_LICENSE = "No licence is stated"
 Entity = dict[str, Any]
@@ -55,8 +66,10 @@ def metadata(about: About, parts: Sequence[Summary], files: Mapping[str, bytes],
         inside = [name for name in sorted(files) if name.startswith(top)]
         what = "Answered claims" if one.part.kind == CLAIMS else "Study"
         graph.append(
-            {"@id": _id(top), "@type": "Dataset", "name": f"{what}: {one.part.name}",
-             "description": f"{what}, {one.configurations} configurations and {one.runs} runs", "hasPart": _links(inside)}
+            {
+                "@id": _id(top), "@type": "Dataset", "name": f"{what}: {one.part.name}", "hasPart": _links(inside),
+                "description": f"{what}, {one.configurations} configurations and {one.runs} runs",
+            }
         )  # fmt: skip
         graph.append(_action(one, inside))
     graph += [_file(name, files[name]) for name in sorted(files)]
@@ -68,8 +81,8 @@ def _description(parts: Sequence[Summary]) -> str:
     claims = sum(len(one.answers) for one in parts)
     studies = sum(one.part.kind == STUDIES for one in parts)
     return (
-        f"{studies} studies and {claims} answered claims about simulated mobile networks, with all scenarios, tables and"
-        " figures; `mobilenet artefact check` runs them again"
+        f"{studies} studies and {claims} answered claims about simulated mobile networks, with all scenarios, tables"
+        " and figures; `mobilenet artefact check` runs them again"
     )
 
 
@@ -82,12 +95,13 @@ def _license(about: About) -> Entity:
 
 
 def _program(made_by: Mapping[str, Any]) -> Entity:
+    """Return mobilenet as an entity: a SoftwareApplication would need a `url`, and mobilenet has no address."""
     found: Entity = {
-        "@id": "#mobilenet", "@type": "SoftwareApplication", "name": "mobilenet", "version": made_by["mobilenet"],
+        "@id": "#mobilenet", "@type": "CreativeWork", "name": "mobilenet", "version": made_by["mobilenet"],
         "description": "Emulator of mobile networks and of the broadcast protocols that run on them",
     }  # fmt: skip
     if made_by["commit"] is not None:
-        found["softwareVersion"] = f"{made_by['mobilenet']}, commit {made_by['commit']}"
+        found["version"] = f"{made_by['mobilenet']}, commit {made_by['commit']}"
     return found
 
 
@@ -104,15 +118,28 @@ def _file(name: str, data: bytes) -> Entity:
     path = PurePosixPath(name)
     found: Entity = {
         "@id": _id(name), "@type": "File", "name": path.name, "contentSize": str(len(data)),
-        "sha256": sha256(data).hexdigest(),
+        "sha256": sha256(data).hexdigest(), "description": _description_of(path),
     }  # fmt: skip
     if (kind := KINDS.get(path.suffix.lower())) is not None:
         found["encodingFormat"] = kind
     return found
 
 
-def _links(names: Any) -> list[Entity]:
-    return [{"@id": name if name.startswith("#") else _id(name)} for name in names]
+def _links(names: Iterable[str]) -> list[Entity] | Entity:
+    """Return references to entities; a single one is not in a list."""
+    found = [{"@id": name if name.startswith("#") else _id(name)} for name in names]
+    return found[0] if len(found) == 1 else found
+
+
+def _description_of(path: PurePosixPath) -> str:
+    if path.parent.name == "figures":
+        return "Figure of the study"
+    if path.parent.name == "tables":
+        return f"{TABLES.get(path.stem, 'Table of the study')}, as {path.suffix[1:]}"
+    if "configurations" in path.parts:
+        number = path.parts[path.parts.index("configurations") + 1]
+        return f"File of configuration {number}" if path.name != "factors.yaml" else "Levels of all factors"
+    return DESCRIPTIONS.get(path.name) or DESCRIPTIONS.get(path.stem, "File of the archive")
 
 
 def _id(name: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from mobilenet.artefact import ArtefactError
-from mobilenet.artefact.contents import KEPT
+from mobilenet.claims.answering import KEPT
 from mobilenet.scenario.base import read
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.studies.declaration import KEPT as CONFIGURATION

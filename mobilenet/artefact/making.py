@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mobilenet import __version__
-from mobilenet.artefact.contents import CLAIMS, KEPT, MARK, Files, Part, answers_in, files_of, parts_of
+from mobilenet.artefact.contents import CLAIMS, Files, Part, answers_in, files_of, parts_of
 from mobilenet.artefact.crate import About, metadata
 from mobilenet.artefact.readme import CRATE, INSTALLED, LOCK, Summary, readme
 from mobilenet.artefact.writing import write
+from mobilenet.claims.answering import KEPT, MARK
 from mobilenet.claims.declaration import Claims
 from mobilenet.rundir.provenance import carried
 from mobilenet.rundir.stamp import PACKAGE, commit

@@ -17,9 +17,10 @@ from mobilenet.quoting import counted, shown
 LOCK, INSTALLED, CRATE = "requirements.lock", "installed.txt", "ro-crate-metadata.json"
 HEAD = ("claim", "sentence", "answer", "value", "required", "runs")
 FILES = (
-    ("`studies/NAME/`", "a study: `study.yaml`, the scenario of each configuration with the files that it names, tables"
-     " as CSV and Parquet, comparison, figures"),
-    ("`claims/NAME/`", "`claims.yaml`, its answers as JSON, CSV, Parquet and Markdown, and a study for each experiment"),
+    ("`studies/NAME/`", "a study: `study.yaml`, the scenario of each configuration with the files that it names,"
+     " tables as CSV and Parquet, comparison, figures"),
+    ("`claims/NAME/`", "`claims.yaml`, its answers as JSON, CSV, Parquet and Markdown, and a study for each"
+     " experiment"),
     (f"`{CHECKSUMS}`", "SHA-256 of each file, and the versions with which the archive was made"),
     (f"`{CRATE}`", "metadata, as RO-Crate 1.3"),
 )  # fmt: skip

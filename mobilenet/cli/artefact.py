@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +12,6 @@ import typer
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, Workers
 from mobilenet.cli.progress import runs_progress
-from mobilenet.cli.study import keeping_what_is_done
 from mobilenet.quoting import counted, quoted
 
 CHECK = "check"
@@ -83,11 +84,11 @@ def _make(paths: list[Path], out: Path, title: str | None, license_: str | None,
 
 def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, quiet: bool) -> None:
     """Print a line for each study and each claim; exit with 0 if all of them come out the same."""
-    from mobilenet.artefact.checking import Sameness, check
-    from mobilenet.studies.spark import local_master
+    from mobilenet.artefact.checking import How, check
+    from mobilenet.artefact.comparing import Sameness
 
-    with keeping_what_is_done(), runs_progress(quiet) as update:
-        found = check(file, out, local_master(workers), update, allow_code, say)
+    with _while_spark_lives(), runs_progress(quiet) as update:
+        found = check(file, out, How(workers, update, say, allow_code))
     say(f"{quoted(file)}: SHA-256 {found.sha256}")
     print_table(("what", "comes out", "note"), [(one.what, one.sameness.value, one.why) for one in found.lines])
     counts = [(found.count(kind), kind.value) for kind in Sameness]
@@ -102,3 +103,17 @@ def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, 
         say(f"Next: mobilenet artefact check {quoted(file)} --allow-code")
         raise typer.Exit(Exit.UNKNOWN)
     say(f"Next: unpack {quoted(file)}, and read README.md")
+
+
+@contextmanager
+def _while_spark_lives() -> Iterator[None]:
+    """Report in one line that Spark has ended early; a check keeps nothing to resume from."""
+    from mobilenet.studies.batch import JobLost
+    from mobilenet.studies.java_end import is_without_java
+
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, JobLost) or is_without_java(error):
+            fail("Spark has ended before everything was run again; run the same command again", Exit.UNFINISHED)
+        raise
