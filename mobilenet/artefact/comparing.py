@@ -70,7 +70,7 @@ def compare_claims(
 def _compare_claim(place: str, kept: Mapping[str, Any], again: Mapping[str, Any] | None, is_promised: bool) -> Line:
     what = f"{place}: {kept['claim']}"
     if again is None:
-        return Line(what, Sameness.DIFFERS, "there is no such claim in claims.yaml")
+        return Line(what, Sameness.DIFFERS, "missing in claims.yaml")
     sameness = Sameness.BITS
     for key in dict.fromkeys(("answer", *kept, *again)):
         before, now = kept.get(key), again.get(key)

@@ -1,4 +1,4 @@
-"""Find what an archive contains: studies and answered claims, told apart by what is in their directories.
+"""Find what an archive contains: studies and answered claims, recognised by the files in their directories.
 
 Model     studies/NAME/          study.yaml, the configurations with the files that they name (tracks, walls, plug-ins,
                                  programs), the table of runs, tables, comparison, figures; run directories are left

@@ -65,7 +65,7 @@ def row(**changes: Any) -> dict[str, Any]:
         ([row(answer="undecided", value=1)], Sameness.DIFFERS, Sameness.DIFFERS, "answer: undecided here, holds in"),
         ([row(high=1.0)], Sameness.DIFFERS, Sameness.DIFFERS, "high: 1.0 here, inf in the archive"),
         ([row(value=None)], Sameness.DIFFERS, Sameness.DIFFERS, "value: None here"),
-        ([], Sameness.DIFFERS, Sameness.DIFFERS, "no such claim"),
+        ([], Sameness.DIFFERS, Sameness.DIFFERS, "missing in claims.yaml"),
     ],
 )
 def test_of_a_claim(again: list[dict[str, Any]], promised: Sameness, otherwise: Sameness, why: str) -> None:
