@@ -27,9 +27,10 @@ from mobilenet.claims.answering import KEPT, MARK, Means, answer
 from mobilenet.claims.declaration import Claims
 from mobilenet.claims.questions import plan
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import first_line
+from mobilenet.quoting import counted, first_line
 from mobilenet.studies import OutError
 from mobilenet.studies.batch import Progress
+from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.spark import local_master, spark_session
 from mobilenet.studies.study import run_study
 
@@ -111,7 +112,7 @@ class _Again:
 
     def _study(self, part: Part, session: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
-        how.say(f"{part.place}: running it again")
+        how.say(f"{part.place}: again, {counted(_runs(part), 'run')} before")
         done = run_study(
             part.path / "study.yaml", out, local_master(how.workers), how.progress, how.say, how.allow_code, session
         )
@@ -122,7 +123,7 @@ class _Again:
     def _claims(self, part: Part, session: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
         out.parent.mkdir(parents=True, exist_ok=True)
-        how.say(f"{part.place}: answering its claims again")
+        how.say(f"{part.place}: again, {counted(len(_rows(part.path)), 'claim')}, {counted(_runs(part), 'run')} before")
         planned = plan(Claims.load(part.path / KEPT), how.allow_code)
         means = Means(out, how.workers, how.progress, how.say, how.allow_code)
         outcome = answer(planned, means, local_master(how.workers), session)
@@ -157,6 +158,10 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
         return list(answers_in((folder / MARK).read_bytes())["claims"])
     except (OSError, ValueError, RecursionError):
         raise ArtefactError(f"{folder / MARK}: expected the answers to claims") from None
+
+
+def _runs(part: Part) -> int:
+    return sum(len(read_rows(study / "runs.csv")) for study in studies_of(part))
 
 
 def _not_run(part: Part, why: str) -> list[Line]:

@@ -72,17 +72,18 @@ def _in_words(parts: Sequence[Summary]) -> str:
     claims = sum(len(one.answers) for one in parts)
     found = [counted(len(studies), "study")] if studies else []
     found += [counted(claims, "claim")] if claims else []
-    return f"{' and '.join(found)}, {counted(sum(one.runs for one in parts), 'run')} in all"
+    runs = sum(one.runs for one in parts)
+    return " and ".join(found) + (f", {counted(runs, 'run')} in all" if runs else "")
 
 
 def _part(one: Summary) -> list[str]:
-    count = f"{counted(one.configurations, 'configuration')}, {counted(one.runs, 'run')}"
+    runs = f": {counted(one.configurations, 'configuration')}, {counted(one.runs, 'run')}" if one.runs else ""
     if one.part.kind != CLAIMS:
-        return [f"## Study: {one.part.name}", f"`{one.part.place}/study.yaml`: {count}."]
+        return [f"## Study: {one.part.name}", f"`{one.part.place}/study.yaml`{runs}."]
     rows = [[cell.replace("|", "\\|").replace("\n", " ") for cell in _cells(row)] for row in one.answers]
     return [
         f"## Claims: {one.part.name}",
-        f"`{one.part.place}/claims.yaml`: {count}.",
+        f"`{one.part.place}/claims.yaml`{runs}.",
         table(HEAD, rows).rstrip(),
     ]
 

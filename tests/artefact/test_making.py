@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from mobilenet.artefact import making
 from mobilenet.artefact.archive import CHECKSUMS, opened
 from mobilenet.artefact.limits import MOST_RATIO
 from mobilenet.artefact.writing import write
+from mobilenet.rundir.stamp import commit
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.store import Store
 from tests.cli.command import everything_below, mobilenet, one_line
@@ -95,6 +97,7 @@ def test_figures_of_other_runs_are_drawn_again(archive: Path, study: Store, tmp_
     assert found == {name for name in unzipped(archive) if "/figures/" in name}
 
 
+@pytest.mark.long
 def test_the_validator_of_ro_crates_accepts_it(archive: Path, tmp_path: Path) -> None:
     """Each requirement of RO-Crate 1.3; of the recommendations, those that only the authors can follow are left."""
     crate, place = tmp_path / "crate", tmp_path / "place"
@@ -108,6 +111,7 @@ def test_the_validator_of_ro_crates_accepts_it(archive: Path, tmp_path: Path) ->
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_validator_finds_what_is_missing(archive: Path, tmp_path: Path) -> None:
     """The tests above can fail: a file that is not there, no date, a key that the context lacks."""
     crate, place = tmp_path / "crate", tmp_path / "place"
@@ -175,6 +179,47 @@ def test_what_is_refused(study: Store, tmp_path: Path) -> None:
     ):
         assert what in one_line(mobilenet("artefact", *words, place=tmp_path), 2)
     assert everything_below(tmp_path) == before
+
+
+SCHEDULES = "claims: {safe: {relation: no_violation, schedules: 2, protocol: best_effort, says: a | b}}\n"
+
+
+def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
+    """From the claims file to the check; without Spark, so in this process."""
+    (tmp_path / "safe.yaml").write_text(SCHEDULES)
+    assert mobilenet("claims", "safe.yaml", "-q", place=tmp_path).returncode == 0
+    assert mobilenet("artefact", "safe.yaml", "-o", "x.zip", place=tmp_path).returncode == 0
+    text = unzipped(tmp_path / "x.zip")["README.md"].decode()
+    assert "contains 1 claim, made with" in text and "| safe | a \\| b | holds | 0 | 0 | 2 |" in text
+    done = mobilenet("artefact", "check", "x.zip", "--out", "kept", place=tmp_path)
+    assert done.returncode == 0 and "claims/safe-claims: safe  same to the bit  holds" in done.stdout, done
+    assert done.stdout.splitlines()[-1] == "Next: unpack x.zip, and read README.md"
+    kept, again = tmp_path / "studies" / "safe-claims", tmp_path / "kept" / "claims" / "safe-claims"
+    assert (kept / "claims.json").read_bytes() == (again / "claims.json").read_bytes()
+    line = one_line(mobilenet("artefact", "check", "x.zip", "--out", "kept", place=tmp_path), 2)
+    assert "kept: exists and is not an empty directory" in line
+    (tmp_path / "safe.yaml").write_text(SCHEDULES.replace("2", "3"))
+    line = one_line(mobilenet("artefact", "safe.yaml", "-o", "y.zip", place=tmp_path), 2)
+    assert "safe.yaml: differs from studies/safe-claims/claims.yaml; run `mobilenet claims safe.yaml` again" in line
+
+
+def test_without_a_clone_the_installed_packages_are_listed(
+    study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "PACKAGE", tmp_path / "site-packages" / "mobilenet")
+    assert mobilenet("artefact", study.path, "-o", "x.zip", place=tmp_path).returncode == 0
+    files = unzipped(tmp_path / "x.zip")
+    assert "requirements.lock" not in files and b"\nnumpy==" in files["installed.txt"]
+    assert "`installed.txt`" in files["README.md"].decode()
+
+
+def test_the_versions_are_those_of_the_tables(study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not of what has made the archive from them."""
+    before = making.made_by() | {"commit": "0123456789ab"}
+    monkeypatch.setattr(making, "made_by", lambda: before)
+    assert mobilenet("artefact", study.path, "-o", "x.zip", place=tmp_path).returncode == 0
+    with opened(tmp_path / "x.zip") as found:
+        assert found.made_by["commit"] == commit()
 
 
 def test_a_file_that_shrinks_too_much_is_stored(tmp_path: Path) -> None:
