@@ -113,6 +113,8 @@ def _while_spark_lives() -> Iterator[None]:
 
     try:
         yield
+    except BrokenPipeError:  # of our own output
+        raise
     except Exception as error:
         if isinstance(error, JobLost) or is_without_java(error):
             fail("Spark has ended before everything was run again; run the same command again", Exit.UNFINISHED)
