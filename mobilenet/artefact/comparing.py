@@ -140,7 +140,10 @@ def _number(text: str) -> float | str:
 def _is_close(a: Any, b: Any) -> bool:
     if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, int | float) or not isinstance(b, int | float):
         return False
-    return math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE_TO_0)
+    try:
+        return math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE_TO_0)
+    except OverflowError:  # a number of JSON that no float can be
+        return False
 
 
 def _short(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Require that an unpacked archive names only files of its own, before anything reads them.
+"""Require that an unpacked archive is complete and names only files of its own, before anything reads them.
 
 Model     studies and claims have the form in which their directories keep them: study.yaml names its own
           configurations, claims.yaml the studies next to it. The files of a scenario are next to it. Two things are
@@ -10,41 +10,56 @@ Source    ours: docs/guide/artefact.md; mobilenet/studies/store.py
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from mobilenet.artefact import ArtefactError
+from mobilenet.artefact.contents import CLAIMS, Part
 from mobilenet.claims.answering import KEPT
 from mobilenet.scenario.base import read
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.studies.declaration import KEPT as CONFIGURATION
+from mobilenet.studies.declaration import KEPT_FACTORS, Study
 
 NAMING = ("file", "files", "class", "metrics")  # keys of a scenario whose values are files
 
 
-def require_inside(folder: Path) -> None:
+def require_inside(part: Part) -> None:
     """Raise ArtefactError for a file outside, or for a study that does not consist of its own configurations."""
-    for file in sorted(folder.rglob("scenario.yaml")):
-        for node in _names(read(file)):
+    for study in _own_studies(part.path / KEPT) if part.kind == CLAIMS else [part.path]:
+        _require_complete(study)
+
+
+def _own_studies(file: Path) -> Iterator[Path]:
+    """Yield the directories of the studies that a claims file is about."""
+    root = read(file)
+    experiments = root.value.get("experiments") if isinstance(root.value, dict) else None
+    for name, node in experiments.value.items() if experiments and isinstance(experiments.value, dict) else ():
+        if _value(node, "study") != f"{name}/study.yaml" or "/" in str(name) or str(name) in (".", ".."):
+            raise ArtefactError(f"{file}: experiments.{name}: expected study: {name}/study.yaml")
+        yield file.parent / str(name)
+
+
+def _require_complete(path: Path) -> None:
+    file = path / "study.yaml"
+    if not file.is_file():
+        raise ArtefactError(f"{file}: missing in the archive")
+    if _value(read(file), "scenario") != CONFIGURATION.format(0) or not (path / KEPT_FACTORS).is_file():
+        raise ArtefactError(f"{file}: expected the study.yaml of a study's directory")
+    study = Study.load(file)
+    count = math.prod(len(study.levels(factor)) for factor in study.factors)
+    there = sum(1 for _ in (path / "configurations").glob("c*"))
+    if count != there:
+        raise ArtefactError(f"{file}: {count} configurations, and the archive has {there}")
+    for number in range(count):
+        scenario = path / CONFIGURATION.format(number)
+        if not scenario.is_file():
+            raise ArtefactError(f"{scenario}: missing in the archive")
+        for node in _names(read(scenario)):
             name = PurePosixPath(str(node.value))
             if name.is_absolute() or ".." in name.parts:
-                raise ArtefactError(f"{file}: {str(node.value)[:100]!r} is outside of the archive")
-    for file in sorted(folder.rglob("study.yaml")):
-        scenario = _value(read(file), "scenario")
-        if scenario != CONFIGURATION.format(0) or not (file.parent / "configurations" / "factors.yaml").is_file():
-            raise ArtefactError(f"{file}: expected the study.yaml of a study's directory")
-    for file in sorted(folder.glob(f"claims/*/{KEPT}")):
-        _require_own_studies(file)
-
-
-def _require_own_studies(file: Path) -> None:
-    experiments = read(file)
-    found = experiments.value.get("experiments") if isinstance(experiments.value, dict) else None
-    for name, node in found.value.items() if found is not None and isinstance(found.value, dict) else ():
-        if _value(node, "study") != f"{name}/study.yaml":
-            raise ArtefactError(f"{file}: experiments.{name}: expected study: {name}/study.yaml")
-        if not (file.parent / str(name) / "study.yaml").is_file():
-            raise ArtefactError(f"{file}: experiments.{name}: the archive has no such study")
+                raise ArtefactError(f"{scenario}: {str(node.value)[:100]!r} is outside of the archive")
 
 
 def _value(node: Node, key: str) -> object:

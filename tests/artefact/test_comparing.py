@@ -64,6 +64,7 @@ def row(**changes: Any) -> dict[str, Any]:
         ([row(value=0.6)], Sameness.DIFFERS, Sameness.DIFFERS, "value: 0.6 here, 0.5 in the archive"),
         ([row(answer="undecided", value=1)], Sameness.DIFFERS, Sameness.DIFFERS, "answer: undecided here, holds in"),
         ([row(high=1.0)], Sameness.DIFFERS, Sameness.DIFFERS, "high: 1.0 here, inf in the archive"),
+        ([row(value=10**400)], Sameness.DIFFERS, Sameness.DIFFERS, "value: 1000"),
         ([row(value=None)], Sameness.DIFFERS, Sameness.DIFFERS, "value: None here"),
         ([], Sameness.DIFFERS, Sameness.DIFFERS, "missing in claims.yaml"),
     ],

@@ -16,9 +16,12 @@ import pytest
 from mobilenet.artefact import archive
 from mobilenet.artefact.archive import CHECKSUMS, opened
 from mobilenet.artefact.limits import clash, name_problem
+from mobilenet.studies.declaration import Study
 from tests.cli.command import everything_below, mobilenet, one_line
+from tests.conftest import SCENARIOS
+from tests.studies.test_handed_on import made
 
-from .archives import FILES, zipped
+from .archives import FILES, unzipped, zipped
 
 SIZE_AT = 24  # of the uncompressed size in an entry of the list of files
 
@@ -187,6 +190,9 @@ STUDY = {
     "studies/a/configurations/factors.yaml": b"factors: {}\nset: {}\n",
     SCENARIO: b"seed: 1\n",
 }
+LEVELS = b"scenario: configurations/c000/scenario.yaml\nfactors: {seed: %s}\n"
+SPAN = b"{from: 1, to: 1000, step: 1}"
+MANY = SPAN + b", hosts.count: " + SPAN + b", duration_s: " + SPAN + b", warmup_s: " + SPAN
 OUTSIDE = {
     "tracks": {**STUDY, SCENARIO: b"hosts: {mobility: {model: tracks, file: /etc/passwd}}\n"},
     "walls": {**STUDY, SCENARIO: b"wireless: {obstacles: {file: ../../../../x}}\n"},
@@ -209,7 +215,11 @@ def test_studies_and_claims_must_consist_of_what_is_inside(tmp_path: Path) -> No
         ({**STUDY, "studies/a/study.yaml": b"scenario: /etc/passwd\n"}, "expected the study.yaml of a study"),
         ({"studies/a/study.yaml": STUDY["studies/a/study.yaml"]}, "expected the study.yaml of a study"),
         ({"claims/c/claims.yaml": claims % b"/tmp/study.yaml"}, "expected study: e/study.yaml"),
-        ({"claims/c/claims.yaml": claims % b"e/study.yaml"}, "the archive has no such study"),
+        ({"claims/c/claims.yaml": claims % b"e/study.yaml"}, "claims/c/e/study.yaml: missing in the archive"),
+        ({"claims/c/claims.yaml": b"experiments: {..: {study: ../study.yaml}}\n"}, "expected study: ../study.yaml"),
+        ({**STUDY, "studies/a/study.yaml": LEVELS % b"[1, 2]"}, "2 configurations, and the archive has 1"),
+        ({**STUDY, "studies/a/study.yaml": LEVELS % MANY}, "1000000000000 configurations, and the archive has 1"),
+        ({**{name.replace("c000", "c001"): data for name, data in STUDY.items()}}, f"{SCENARIO}: missing in the arch"),
         ({"claims/c/claims.yaml": b"claims: {}\n", "claims/c/claims.json": b"[]"}, "expected the answers to claims"),
         ({"claims/c/claims.yaml": b"claims: {}\n"}, "expected the answers to claims"),
         ({"studies/a/study.yaml": b"\xff"}, "studies/a/study.yaml:1: not UTF-8 text"),
@@ -238,3 +248,20 @@ def test_names_and_clashes() -> None:
     assert clash(["a/b", "a/c", "ab"]) is None
     assert clash(["straße", "STRASSE"]) == "STRASSE" and clash(["é", "e\u0301"]) == "e\u0301"
     assert clash(["a/b/c", "A"]) == "a/b/c"
+
+
+def test_code_is_not_even_read_without_permission(tmp_path: Path) -> None:
+    """A plug-in that leaves a mark: with correct checksums, and with permission it would run."""
+    gossip = {"scenario": "gossip.yaml", "set": {"duration_s": 2}, "replications": {"min": 2}}
+    made(Study.of(gossip, SCENARIOS / "own_protocol", "gossip"), tmp_path / "gossip")
+    assert mobilenet("artefact", "gossip", "-o", "right.zip", place=tmp_path).returncode == 0
+    files, mark = unzipped(tmp_path / "right.zip"), tmp_path / "mark"
+    plug_in = "studies/gossip/configurations/c000/gossip.py"
+    files[plug_in] += f"\nopen({str(mark)!r}, 'w').close()\n".encode()
+    zipped(tmp_path / "x.zip", files)
+    done = mobilenet("artefact", "check", "x.zip", place=tmp_path)
+    assert done.returncode == 4 and "needs --allow-code, as it runs gossip.py:Gossip" in done.stdout, done
+    assert done.stdout.splitlines()[-1] == "Next: mobilenet artefact check x.zip --allow-code"
+    assert not mark.exists()
+    exec(compile(files[plug_in], "gossip.py", "exec"), {"__name__": "gossip"})
+    assert mark.exists()
