@@ -18,6 +18,7 @@ from mobilenet.rundir.stamp import commit
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.store import Store
 from tests.cli.command import everything_below, mobilenet, one_line
+from tests.cli.test_printed_commands import followed
 from tests.conftest import FIRST, ROOT
 from tests.studies.test_handed_on import made
 
@@ -188,7 +189,7 @@ def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
     """From the claims file to the check; without Spark, so in this process."""
     (tmp_path / "safe.yaml").write_text(SCHEDULES)
     assert mobilenet("claims", "safe.yaml", "-q", place=tmp_path).returncode == 0
-    assert mobilenet("artefact", "safe.yaml", "-o", "x.zip", place=tmp_path).returncode == 0
+    assert followed(tmp_path, "artefact", "safe.yaml", "-o", "x.zip") == [["artefact", "check", "x.zip"]]
     text = unzipped(tmp_path / "x.zip")["README.md"].decode()
     assert "contains 1 claim, made with" in text and "| safe | a \\| b | holds | 0 | 0 | 2 |" in text
     done = mobilenet("artefact", "check", "x.zip", "--out", "kept", place=tmp_path)
