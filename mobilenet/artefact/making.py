@@ -67,8 +67,9 @@ def made_by() -> dict[str, str | None]:
 
 
 def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
-    """Return the version and commit that made the tables; several of them are joined, and then equal no other."""
-    stamps = [carried(study / "tables" / "runs.parquet") for part in parts for study in studies_of(part)]
+    """Return the version and commit that made the results; several of them are joined, and then equal no other."""
+    files = [study / "tables" / "runs.parquet" for part in parts for study in studies_of(part)]
+    stamps = [carried(file) for file in [*files, *(part.path / MARK for part in parts if part.kind == CLAIMS)]]
     found = sorted({(stamp.version, stamp.commit or "unknown") for stamp in stamps if stamp is not None})
     if not found:
         return {}

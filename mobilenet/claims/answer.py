@@ -129,13 +129,15 @@ def quantity(question: Question) -> str:
     """Return what the value is: `delivery_delay_mean_s`, `ratio of ...`."""
     claim = question.claim
     if isinstance(claim, NoViolation):
-        return "violated schedules"
+        return "schedules with a violation"
     if isinstance(claim, Published):
         return "published value"
     if isinstance(claim, (Ratio, Below)):
         return f"{question.metric}, ratio"
     if isinstance(claim, (Grows, Falls)):
-        return f"{question.metric}, largest ratio of a level that should be smaller to its neighbour"
+        return (
+            f"{question.metric}, largest ratio of a level expected to be smaller to its neighbour expected to be larger"
+        )
     return f"{question.metric}, difference" if isinstance(claim, Difference) else question.metric
 
 

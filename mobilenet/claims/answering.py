@@ -27,6 +27,8 @@ from mobilenet.claims.questions import Cell, Plan, Question
 from mobilenet.claims.schedules import SECONDS_EACH, command, play
 from mobilenet.claims.words import markdown
 from mobilenet.quoting import as_file_name, counted, quoted
+from mobilenet.rundir.provenance import inputs_of_claims
+from mobilenet.rundir.stamp import in_document, in_text, made, stamping
 from mobilenet.rundir.writer import write_json
 from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.batch import Progress, Standing, run_all
@@ -123,9 +125,11 @@ def answer(plan: Plan, means: Means, master: str, session: Any = None) -> Outcom
         with suppress(TimeUp):
             work.play_all()
         outcome = work.outcome()
-        write_rows(means.out, "claims", outcome.rows())
-        write_text(means.out / "claims.md", markdown(outcome))
-        write_json(means.out / MARK, outcome.json())
+        inputs = inputs_of_claims(plan.claims.model_dump_json(), [store.path for store in stores.values()])
+        with stamping(made("mobilenet claims FILE", inputs)):
+            write_rows(means.out, "claims", outcome.rows())
+            write_text(means.out / "claims.md", in_text(markdown(outcome), "\n<!-- ", " -->"))
+            write_json(means.out / MARK, in_document(outcome.json()))
     return outcome
 
 
@@ -245,7 +249,7 @@ class _Work:
 
         found = play(claim, self._means.out, workers, self._plan.claims.error, advance)
         share = Bounds(found.violated, 0.0, found.high)
-        words = f"{quantity(question)}, interval of their share"
+        words = f"{quantity(question)}, and the interval of their share:"
         why = found.why or (f"{found.unknown} unknown" if found.unknown else "")
         self._others[question.name] = Answered(
             question, found.answer, words, "", requirement(question), share, found.schedules, command(claim), why

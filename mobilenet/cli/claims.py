@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
-from mobilenet.cli.options import AllowCode, AsJson, Master, Quiet, Workers
+from mobilenet.cli.options import AllowCode, AsJson, Master, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
 from mobilenet.quoting import counted, quoted
@@ -40,8 +40,7 @@ def claims(
     Each claim is a sentence about experiments. The command runs them and answers: holds, does not hold or undecided,
     with a stated probability of error for all answers together. If it was stopped, it resumes.
     """
-    if master is not None and workers is not None:
-        fail("--workers sets the number of cores on this machine; with --master, the master decides", Exit.BAD_INPUT)
+    refuse_both(master, workers)
     with reporting((quiet or as_json) and not dry_run):
         from mobilenet.claims.answering import QUICK_S, Means, answer, default_directory
         from mobilenet.claims.declaration import Claims

@@ -44,8 +44,8 @@ def explain(
         found = carried(file)
         if found is None and there is None:
             fail(
-                f"{quoted(file)}: no provenance in it, and no run or study around it; expected a file that mobilenet"
-                " wrote",
+                f"{quoted(file)}: contains no provenance, and is not inside a run or study directory; expected a file"
+                " that mobilenet wrote",
                 Exit.BAD_INPUT,
             )
         if as_json:

@@ -22,7 +22,7 @@ Metrics = Annotated[
 ]
 XAxis = Annotated[
     str | None,
-    typer.Option("--x", metavar="FACTOR", help="For a study: the factor on the horizontal axis of the means."),
+    typer.Option("--x", metavar="FACTOR", help="For a study: the factor on the horizontal axis of the plot of means."),
 ]
 Latex = Annotated[bool, typer.Option("--latex", help="Also write the means of a study as a LaTeX table, means.tex.")]
 Markdown = Annotated[

@@ -34,7 +34,7 @@ Sites = Annotated[
     typer.Option(
         "--stations",
         metavar="SITES.csv",
-        help="Station sites: a table with name and x_m, y_m or lon, lat, or a table in OpenCelliD's format.",
+        help="Station sites: a table with columns name,x_m,y_m or name,lon,lat, or one in OpenCelliD's format.",
     ),
 ]
 Range = Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="Range of each station.")]

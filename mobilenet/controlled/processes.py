@@ -92,7 +92,7 @@ class Processes:
     def lose(self, packet: Packet) -> None:
         if all(self.protocols[int(name[1:])] is not None for name in (packet.sender, packet.receiver)):
             raise ValueError(
-                f"neither {packet.sender} nor {packet.receiver} has crashed, so this packet is not lost: {packet}"
+                f"neither {packet.sender} nor {packet.receiver} has crashed, so this packet cannot be lost: {packet}"
             )
         self._remove(packet)
 

@@ -58,6 +58,7 @@ class Share(NamedTuple):
     taken: float
     most: float
     of_what: str
+    what: str = "the load"
 
 
 def resends(scenario: Scenario) -> bool:
@@ -70,7 +71,7 @@ def overload(scenario: Scenario, hosts: int) -> str | None:
     for share in (*_of_wires(scenario, hosts), *of_protocol(scenario, hosts)):
         if share.taken > share.most:
             taken = f"{share.taken:.0%}".replace("%", " %")
-            return f"the load takes {taken} of {share.of_what}, and is therefore not far below capacity"
+            return f"{taken} of {share.of_what} goes to {share.what}, which is not far below capacity"
     return None
 
 
@@ -79,21 +80,21 @@ def _of_wires(scenario: Scenario, hosts: int) -> Iterator[Share]:
     yield Share(messages_per_s(scenario, hosts) * one_s, MOST_WIRE_SHARE, "a wire's time")
     if wire.detects:
         round_s = (wire.test_interval_s or TEST_INTERVAL_S) + min(wire.timeout_s or TIMEOUT_S, answer_s(scenario))
-        yield Share(2 * one_s / round_s, MOST_WIRE_SHARE, "a wire's time for tests")
+        yield Share(2 * one_s / round_s, MOST_WIRE_SHARE, "a wire's time", "tests")
 
 
 def _of_resending(scenario: Scenario, hosts: int) -> Iterator[Share]:
     protocol, in_cell, per_s = scenario.protocol, crowd(scenario, hosts), messages_per_s(scenario, hosts)
     one_s = control_s(scenario)
     yield Share(per_s * scenario.wireless.group_copies * airtime_ns(scenario) / SECOND, MOST_SHARE, "a station's time")
-    yield Share(in_cell * one_s / protocol.heartbeat_s, MOST_HEARTBEAT_SHARE, "a cell's time for heartbeats")
-    yield Share(2 * in_cell * one_s / protocol.control_interval_s, MOST_CONTROL_SHARE, "a cell's time for joins")
+    yield Share(in_cell * one_s / protocol.heartbeat_s, MOST_HEARTBEAT_SHARE, "a cell's time", "heartbeats")
+    yield Share(2 * in_cell * one_s / protocol.control_interval_s, MOST_CONTROL_SHARE, "a cell's time", "joins")
     window_s = min(protocol.window, all_messages(scenario, hosts)) * copy_s(scenario)
     again = min(protocol.resend_share, window_s / (protocol.resend_full_s * protocol.resend_jitter_low))
-    yield Share(again, MOST_RESEND_SHARE, "a station's time for copies sent again")
+    yield Share(again, MOST_RESEND_SHARE, "a station's time", "copies sent again")
     heard_per_s = per_s * copies(in_cell, arrives(scenario) ** 2)
     acks_per_s = in_cell * min(heard_per_s, 2 / (protocol.ack_min_s + protocol.ack_max_s))
-    yield Share(acks_per_s * one_s, MOST_ACK_SHARE, "a cell's time for acknowledgements")
+    yield Share(acks_per_s * one_s, MOST_ACK_SHARE, "a cell's time", "acknowledgements")
 
 
 def _over_connections(scenario: Scenario, hosts: int) -> Iterator[Share]:
@@ -102,8 +103,10 @@ def _over_connections(scenario: Scenario, hosts: int) -> Iterator[Share]:
     yield Share(copies_per_s * over_tcp_s(scenario), MOST_SHARE_OVER_TCP, "a station's time")
     if protocol.spacing == "per_queue":
         spacing_s = protocol.spacing_ms / 1e3
-        yield Share(copies_per_s * spacing_s, MOST_QUEUE_SHARE, "a station's time between copies")
+        yield Share(copies_per_s * spacing_s, MOST_QUEUE_SHARE, "a station's time", "pauses between copies")
     again = in_cell * unicast_s(scenario) / protocol.tcp.rto_max_s
-    yield Share(again, MOST_TIMEOUT_SHARE, "a cell's time at each timeout")
+    yield Share(again, MOST_TIMEOUT_SHARE, "a cell's time", "segments sent again at each timeout")
     wired = protocol.wired_tcp or protocol.tcp
-    yield Share(bits_s(scenario) / wired.rto_max_s, MOST_TIMEOUT_SHARE, "a wire's time at each timeout")
+    yield Share(
+        bits_s(scenario) / wired.rto_max_s, MOST_TIMEOUT_SHARE, "a wire's time", "segments sent again at each timeout"
+    )

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from mobilenet.rundir.reader import RunError, read_json
 from mobilenet.rundir.stamp import (
+    CLAIMS,
     FILE,
     KEY,
     RUN,
@@ -82,6 +83,14 @@ def inputs_of_all(directories: Sequence[Path]) -> Inputs:
     kind = RUNS if all(part.kind == RUN for part in parts) else STUDIES
     digest = combined(part.scenario_sha256 for part in parts)
     return Inputs(kind, digest, combined(found) if len(found) == len(parts) else None, sum(part.runs for part in parts))
+
+
+def inputs_of_claims(text: str, studies: Sequence[Path]) -> Inputs:
+    """Return what identifies claims and the runs of the studies that answer them."""
+    found = [inputs_of(path) for path in studies]
+    fingerprints = [one.fingerprint for one in found if one.fingerprint is not None]
+    every = combined(fingerprints) if fingerprints else None
+    return Inputs(CLAIMS, sha256(text.encode()).hexdigest(), every, sum(one.runs for one in found))
 
 
 @contextmanager

@@ -26,7 +26,8 @@ KEY = "mobilenet-provenance"
 SIDECAR = ".provenance.json"
 COMMIT = "commit.txt"  # in an installed package
 PACKAGE = Path(__file__).parents[1]
-RUN, RUNS, STUDY, STUDIES, FILE = "run", "runs", "study", "studies", "file"  # what a file was made from
+# what a file was made from
+RUN, RUNS, STUDY, STUDIES, CLAIMS, FILE = "run", "runs", "study", "studies", "claims", "file"
 
 
 class Inputs(NamedTuple):

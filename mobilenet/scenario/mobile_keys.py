@@ -93,7 +93,7 @@ class MobileKeys(ScenarioFile):
     faults: FaultsParameters | None = Field(default=None, description="hosts that crash, and when; null: none")
     churn: ChurnParameters | None = Field(
         default=None,
-        description="times at which hosts join and leave; null: hosts are always members, or while their tracks last",
+        description="times at which hosts join and leave; null: hosts are members always, or while their tracks last",
     )
     protocol: Protocol = Field(description="broadcast protocol of hosts and stations")
     workload: WorkloadParameters

@@ -66,7 +66,7 @@ def _load_offered(key: str, reference: str) -> Any:
     if reference not in offers.names:
         there = ", ".join(sorted(offers.names)) or "none"
         raise ScenarioError(
-            f"{key}: no installed package offers {reference!r} in {GROUP} (there are: {there}); "
+            f"{key}: no installed package offers {reference!r} in {GROUP} (available: {there}); "
             "name a class in a file in the form FILE.py:CLASS"
         )
     with _explain(reference):

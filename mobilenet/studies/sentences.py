@@ -112,9 +112,9 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
     """What the effects on one metric come to; the largest comes first: `The largest effect on delay (s): ...`."""
     first, alpha = effects[0], 1 - confidence
     sure = [effect for effect in effects if effect.p_adjusted < alpha]
-    counts = f"{len(sure)} of {counted(len(effects), 'effect')} differ from 0 (adjusted p < {alpha:.2g})"
+    counts = f"{len(sure)} of the {counted(len(effects), 'effect')} differ from 0 (adjusted p < {alpha:.2g})"
     if not sure:
-        counts = f"none of {counted(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
+        counts = f"none of the {counted(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
     metric, (mean, low, high) = axis_name(first.metric, of_processes), effect_in_numbers(first)
     change = f"{mean}; {confidence * 100:g} % interval {low} to {high}"
     return f"The largest effect on {metric}: {effect_name(first, names)} ({change}); {counts}."

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from mobilenet.claims import answering
+from mobilenet.rundir.stamp import KEY
 from tests.cli.command import COMMAND, FIRST, mobilenet, one_line
 
 pytestmark = pytest.mark.spark
@@ -109,7 +110,9 @@ def test_another_number_of_workers_answers_the_same(place: Path) -> None:
 def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in place.glob("out/*/runs/*/manifest.json")}
     done = mobilenet("claims", "claims.yaml", "--out", "out", "--json", place=place)
-    assert json.loads(done.stdout) == json.loads((place / "out" / "claims.json").read_text())
+    kept = json.loads((place / "out" / "claims.json").read_text())
+    assert kept.pop(KEY)["command"] == "mobilenet claims FILE"
+    assert json.loads(done.stdout) == kept
     assert {path: path.stat().st_mtime_ns for path in place.glob("out/*/runs/*/manifest.json")} == before
 
 

@@ -128,7 +128,7 @@ def test_files_without_it(written: Path, tmp_path: Path) -> None:
     (tmp_path / "own.json").write_text("[1")
     (tmp_path / "own.parquet").write_bytes(b"PAR1")
     for name in ("own.svg", "own.png", "own.json", "own.parquet"):
-        assert "no provenance in it" in one_line(mobilenet("explain", name, place=tmp_path), 2)
+        assert "contains no provenance" in one_line(mobilenet("explain", name, place=tmp_path), 2)
     assert "no such file" in one_line(mobilenet("explain", "nothing.svg", place=tmp_path), 2)
     told = mobilenet("explain", "own.svg", "--from", tmp_path, place=tmp_path)
     assert "expected the directory of a run or of a study" in one_line(told, 2)

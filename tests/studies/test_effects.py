@@ -79,9 +79,9 @@ def test_the_conclusion_names_the_largest_effect_and_counts_the_sure_ones() -> N
     found = effects(planned(), values, "latency", 0.95)
     sure = sum(effect.p_adjusted < 0.05 for effect in found)
     line = effects_conclusion(found, names, 0.95, True)
-    assert effect_name(found[0], names) in line and f"{sure} of {len(found)} effects differ from 0" in line
+    assert effect_name(found[0], names) in line and f"{sure} of the {len(found)} effects differ from 0" in line
     none = [replace(effect, p_adjusted=0.5) for effect in found]
-    assert "none of 9 effects differs from 0" in effects_conclusion(none, names, 0.95, True)
+    assert "none of the 9 effects differs from 0" in effects_conclusion(none, names, 0.95, True)
 
 
 def test_the_report_of_a_factorial_study_says_which_setting_matters(tmp_path: Path) -> None:

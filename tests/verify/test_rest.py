@@ -41,7 +41,7 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
         (("wireless={mac: acking}",), "wireless.mac is acking"),
         ((f"wireless.loss={MOST_LOSS + 0.01}",), "the random loss is 0.21, more than 0.2"),
         (("workload.interval_s=0.5", "wireless.broadcast_rate_mbps=1"), "a station's time"),
-        (("hosts.count=2000", "workload.interval_s=4000", "wireless.broadcast_rate_mbps=1"), "for heartbeats"),
+        (("hosts.count=2000", "workload.interval_s=4000", "wireless.broadcast_rate_mbps=1"), "goes to heartbeats"),
         (("workload.interval_s=2", "stations.backbone.bandwidth_mbps=0.1"), "a wire's time"),
         (("protocol={name: beacon}",), "beacon does not promise to come to rest"),
         (("protocol.name=tcp_flooding", "stations.backbone.delay_ms=600"), "longer than handoff_wait_s"),
@@ -53,7 +53,10 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
         (("protocol.cookie_lifetime_s=0.3",), "its cookie may have expired each time"),
         (("wireless.queue_frames=30",), "may be dropped repeatedly"),
         (("wireless.interference_range_m=500",), "at distances at which they are not sensed"),
-        (("protocol={name: tcp_flooding, spacing: per_queue, spacing_ms: 100}",), "a station's time between copies"),
+        (
+            ("protocol={name: tcp_flooding, spacing: per_queue, spacing_ms: 100}",),
+            "a station's time goes to pauses between copies",
+        ),
     ],
 )
 def test_why_rest_is_not_promised(changes: tuple[str, ...], why: str) -> None:
@@ -158,24 +161,24 @@ NEEDED = [
 ]  # fmt: skip
 NO_BOUND = [
     (OVER_TCP, ("wireless.queue_frames=1", "workload.interval_s=0.5", "wireless.loss=0.2"), "5 segments may"),
-    (OVER_TCP, ("protocol.tcp.rto_max_s=0.001", "protocol.tcp.rto_min_s=0.001"), "a cell's time at each timeout"),
+    (OVER_TCP, ("protocol.tcp.rto_max_s=0.001", "protocol.tcp.rto_min_s=0.001"), "goes to segments sent again at"),
     (
         TWO_CELLS,
         (
             "hosts.count=25", "protocol.control_interval_s=0.001", "protocol.first_join_spread_s=0.001",
             "duration_s=6",
         ),
-        "a cell's time for joins",
+        "a cell's time goes to joins",
     ),
     (
         TWO_CELLS,
         ("hosts.count=25", "protocol.ack_min_s=0.001", "protocol.ack_max_s=0.001", "workload.interval_s=1"),
-        "a cell's time for acknowledgements",
+        "a cell's time goes to acknowledgements",
     ),
     (
         TWO_CELLS,
         ("protocol.resend_share=1", "protocol.resend_first_s=0.001", "protocol.resend_full_s=0.001"),
-        "a station's time for copies sent again",
+        "a station's time goes to copies sent again",
     ),
     (
         TWO_CELLS,
@@ -185,7 +188,7 @@ NO_BOUND = [
     (
         TWO_CELLS,
         ("stations.backbone={kind: vcube_reliable, test_interval_s: 0.001, bandwidth_mbps: 0.1}",),
-        "a wire's time for tests",
+        "a wire's time goes to tests",
     ),
 ]  # fmt: skip
 

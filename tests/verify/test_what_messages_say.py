@@ -375,7 +375,7 @@ def a_message_names_a_host_that_lacks_it(copy: Copy) -> None:
 # --- without messages
 
 
-@edit("but is not asked to, and its sbuffer is not emptied", "disk bare")
+@edit("without being asked to, although its sbuffer has not been emptied", "disk bare")
 def a_host_leaves_later(copy: Copy) -> None:
     row = copy.first("leave")
     copy.events.time_ns[row] += 50_000 if "messages" in copy.optional else 100_000

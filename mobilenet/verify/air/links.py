@@ -133,9 +133,9 @@ def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iter
     to_its_end |= (outcome == COLLISION) & (not air.captures)
     beyond = power >= UNLOOKED_DBM
     if (row := first(to_its_end & missing & ~beyond)) is not None:
-        yield f"{_words(links, row)}: no SINR, but the frame was received to its end ({pairs.table['fate'][row]})"
+        yield f"{_words(links, row)}: no SINR, but the frame was received in full ({pairs.table['fate'][row]})"
     if (row := first(~missing & ~to_its_end & (outcome != COLLISION))) is not None:
-        yield f"{_words(links, row)}: an SINR, but the frame was not received to its end ({pairs.table['fate'][row]})"
+        yield f"{_words(links, row)}: an SINR, but the frame was not received in full ({pairs.table['fate'][row]})"
     if (row := first(sinr > power - air.noise_dbm + ROUNDING_DB)) is not None:
         expected = f"expected at most {power[row] - air.noise_dbm:.2f} dB, its power above the noise"
         yield f"{_words(links, row)}: an SINR of {sinr[row]:g} dB, {expected}"

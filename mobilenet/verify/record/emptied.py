@@ -58,7 +58,8 @@ def _moment_problems(events: Table, samples: Table, expected: Expected) -> Itera
                 at_ns <= now_ns and (now_ns - at_ns) % expected.asked_again_ns == 0 for at_ns in asked.get(node, ())
             )
             if not (is_asked or now_ns in fallen or (node, now_ns) in confirmed):
-                yield f"events: {node} leaves at {_s(now_ns)}, but is not asked to, and its sbuffer is not emptied"
+                when = f"events: {node} leaves at {_s(now_ns)}"
+                yield f"{when} without being asked to, although its sbuffer has not been emptied"
 
 
 def _crash_problems(events: Table, samples: Table) -> Iterator[str]:

@@ -117,7 +117,7 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
     told = {node: times for node, (times, _, _) in tracks.items() if node in plans}
     if places.every_ns is None:
         return next(
-            (f"positions: {node} has positions, but the scenario does not record those of hosts" for node in told), None
+            (f"positions: {node} has positions, but the scenario does not record host positions" for node in told), None
         )
     last_ns = max((times[-1] for times in told.values()), default=0)
     stay = any(plan.vanishes_ns is None for plan in plans.values())

@@ -111,13 +111,13 @@ def _steps_problem(series: dict[str, list[tuple[int, float]]], expected: Expecte
         span = f"samples: from {before[0][0] / SECOND:g} to {after[0][0] / SECOND:g} s"
         if frames < acknowledgements + carrying:
             return (
-                f"{span} {frames:g} radio_frames, of which {acknowledgements:g} acknowledge and {carrying:g} carry"
+                f"{span} {frames:g} radio_frames are too few: {acknowledgements:g} acknowledge and {carrying:g} carry"
                 " messages"
             )
         if size < frames * expected.least_frame_bytes:
             return (
-                f"{span} {size:.15g} radio_bytes in {frames:g} frames, each of at least {expected.least_frame_bytes}"
-                " bytes"
+                f"{span} {size:.15g} radio_bytes are too few for {frames:g} frames, each of at least"
+                f" {expected.least_frame_bytes} bytes"
             )
     return _airtime_problem(series, expected)
 
