@@ -18,9 +18,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from mobilenet.artefact import ArtefactError
+from mobilenet.artefact.answers import answers_in
 from mobilenet.artefact.archive import opened
 from mobilenet.artefact.comparing import Line, Sameness, compare_claims, compare_study
-from mobilenet.artefact.contents import CLAIMS, STUDIES, Part, answers_in
+from mobilenet.artefact.contents import CLAIMS, STUDIES, Part
 from mobilenet.artefact.inside import require_inside
 from mobilenet.artefact.making import code_in, made_by, studies_of
 from mobilenet.claims.answering import KEPT, MARK, Means, answer

@@ -4,7 +4,6 @@ Model     studies/NAME/          study.yaml, the configurations with the files t
                                  programs), the table of runs, tables, comparison, figures; run directories are left
                                  out, as the check makes them again
           claims/NAME/           claims.yaml, the answers, and a study for each experiment in a folder of its name
-          In the answers, the directory in each command is the one in the archive
 Shapes    name in the archive -> content
 Errors    ArtefactError, StudyError: not finished, or not a directory that can be run again
 Source    ours: docs/guide/artefact.md; mobilenet/studies/store.py
@@ -12,15 +11,13 @@ Source    ours: docs/guide/artefact.md; mobilenet/studies/store.py
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Iterator, Sequence
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mobilenet.artefact import ArtefactError
+from mobilenet.artefact.answers import answers_of, require_answered
 from mobilenet.claims.answering import KEPT, MARK, default_directory
 from mobilenet.claims.declaration import Claims
 from mobilenet.quoting import as_file_name, quoted
@@ -35,7 +32,6 @@ OF_STUDY = (
     "effects.parquet",
 )  # fmt: skip
 OF_SEARCHES = ("capacity.json", "sensitivity.csv")  # made by commands that do not run all of study.yaml
-ANSWERS = (MARK, "claims.csv", "claims.md")
 PICTURES = (".svg", ".png", ".pdf")
 Files = dict[str, bytes]
 
@@ -94,8 +90,8 @@ def files_of(part: Part) -> Files:
     """Return all files of a part by their names in the archive. Raises ArtefactError, StudyError."""
     if part.kind == STUDIES:
         return _study(part.path, part.place)
-    _require_answered(part.path)
-    claims, files = Claims.load(part.path / KEPT), _answers(part)
+    require_answered(part.path)
+    claims, files = Claims.load(part.path / KEPT), answers_of(part.path, part.place)
     for name in claims.experiments:
         files |= _study(part.path / name, f"{part.place}/{name}")
     return files
@@ -136,70 +132,3 @@ def _figures(path: Path) -> Iterator[tuple[str, bytes]]:
     with TemporaryDirectory(prefix="mobilenet-figures-") as folder:
         study_figures(path, Path(folder), Look((".svg",)))
         yield from ((one.name, one.read_bytes()) for one in sorted(Path(folder).iterdir()))
-
-
-# --- answers
-
-
-def answers_in(data: bytes) -> dict[str, Any]:
-    """Return claims.json. Raises ValueError for anything else."""
-    found = json.loads(data)
-    rows = found.get("claims") if isinstance(found, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError("no answers")
-    if not all(isinstance(row.get("claim"), str) for row in rows):
-        raise ValueError("no answers")
-    return dict(found)
-
-
-def _require_answered(path: Path) -> None:
-    again = "run the same `mobilenet claims` command again"
-    if not (path / KEPT).is_file():
-        raise ArtefactError(f"{path}: has no {KEPT}; {again}")
-    try:
-        rows = answers_in((path / MARK).read_bytes())["claims"]
-    except (OSError, ValueError):
-        raise ArtefactError(f"{path / MARK}: damaged; {again}") from None
-    if not rows or any(row.get("left") for row in rows):
-        raise ArtefactError(f"{path}: not all claims are answered; {again}, without --quick")
-
-
-def _answers(part: Part) -> Files:
-    """Return the claims and their answers, with commands that work where the archive is unpacked."""
-    read = {name: (part.path / name).read_bytes() for name in (KEPT, *ANSWERS)}
-    found = answers_in(read[MARK])
-    commands = {row["command"]: _placed(row["command"], part.place) for row in found["claims"] if row.get("command")}
-    rows = [{**row, "command": commands.get(row.get("command"), "")} for row in found["claims"]]
-    read[MARK] = (json.dumps({**found, "claims": rows}, indent=2) + "\n").encode()
-    for name in ANSWERS[1:]:
-        text = read[name].decode("utf-8")
-        for old in sorted(commands, key=len, reverse=True):
-            text = text.replace(old, commands[old])
-        read[name] = text.encode()
-    read["claims.parquet"] = _placed_table(part.path / "claims.parquet", commands)
-    return {f"{part.place}/{name}": data for name, data in read.items()}
-
-
-def _placed(command: str, place: str) -> str:
-    """Return a command with the folder of the archive instead of the directory that it names."""
-    steps = []
-    for step in command.split(" && "):
-        words = shlex.split(step)
-        if words[:2] in (["mobilenet", "report"], ["mobilenet", "reproduce"]):
-            words[-1] = f"{place}/{Path(words[-1]).name}"
-        steps.append(shlex.join(words))
-    return " && ".join(steps)
-
-
-def _placed_table(path: Path, commands: dict[str, str]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    column = table.schema.get_field_index("command")
-    if column >= 0:
-        placed = [commands.get(text, text) for text in table["command"].to_pylist()]
-        table = table.set_column(column, table.schema.field(column), pa.array(placed, pa.string()))
-    stream = BytesIO()
-    pq.write_table(table, stream)
-    return stream.getvalue()

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mobilenet import __version__
-from mobilenet.artefact.contents import CLAIMS, Files, Part, answers_in, files_of, parts_of
+from mobilenet.artefact.answers import answers_in
+from mobilenet.artefact.contents import CLAIMS, Files, Part, files_of, parts_of
 from mobilenet.artefact.crate import About, metadata
 from mobilenet.artefact.readme import CRATE, INSTALLED, LOCK, Summary, readme
 from mobilenet.artefact.writing import write
@@ -47,7 +48,7 @@ def make(paths: Sequence[Path], target: Path, title: str | None, license_: str |
     """
     with whole_file(target, (".zip",)) as partial:
         parts = parts_of(paths)
-        files = _files(parts)
+        files = {name: data for part in parts for name, data in files_of(part).items()}
         summaries = [_summary(part) for part in parts]
         by, lock = made_by() | _version_of(parts), _dependencies()
         about = About(title or ", ".join(part.name for part in parts), date or _newest(parts), license_)
@@ -75,13 +76,6 @@ def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
         return {}
     version, commits = " and ".join(sorted({one for one, _ in found})), " and ".join(commit for _, commit in found)
     return {"mobilenet": version, "commit": None if commits == "unknown" else commits}
-
-
-def _files(parts: Sequence[Part]) -> Files:
-    files: Files = {}
-    for part in parts:
-        files |= files_of(part)
-    return files
 
 
 def _dependencies() -> Files:

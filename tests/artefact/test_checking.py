@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.artefact.writing import write
+from mobilenet.rundir.provenance import carried
 from mobilenet.studies.declaration import Study
 from tests.cli.command import COMMAND, everything_below, mobilenet, one_line
 from tests.conftest import FIRST, SCENARIOS
@@ -121,6 +122,14 @@ def test_commands_in_the_answers_name_places_in_the_archive(place: Path) -> None
         files[f"claims/answers/claims.{suffix}"] for suffix in ("csv", "md", "json", "parquet")
     )
     assert "| same | A few lost frames" in files["README.md"].decode()
+
+
+def test_answers_keep_their_provenance(place: Path, tmp_path: Path) -> None:
+    files = unzipped(place / "ours.zip")
+    for name in ("claims.parquet", "claims.json", "claims.md"):
+        (tmp_path / name).write_bytes(files[f"claims/answers/{name}"])
+        found = carried(tmp_path / name)
+        assert found is not None and found == carried(place / "answers" / name)
 
 
 def test_a_changed_file_is_refused(place: Path, tmp_path: Path) -> None:
