@@ -1,12 +1,10 @@
 """Read an archive that strangers may have made: nothing is written before every file of it has been checked.
 
-Model     a ZIP file as `writing.py` makes it, and nothing else: one list of files at its end, no ZIP64, no comment, no
-          encryption, stored or deflated regular files. First the limits and names, then the SHA-256 of each file, then
-          the files are unpacked into an empty folder. An archive whose files do not agree with its own checksums is
-          damaged. Checksums do not show who made an archive
+Model     first the list of files (entries.py), then the SHA-256 of each file, then the files are unpacked into an empty
+          folder. Checksums show damage, and not who made an archive
 Units     bytes
 Errors    ArtefactError, one line
-Source    ours: docs/guide/artefact.md; APPNOTE.TXT 6.3.10, 4.3 (PKWARE)
+Source    ours: docs/guide/artefact.md
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 import struct
 import zipfile
 import zlib
@@ -24,22 +21,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from mobilenet.artefact import ArtefactError
-from mobilenet.artefact.limits import (
-    MOST_ARCHIVE_BYTES,
-    MOST_BYTES,
-    MOST_FILE_BYTES,
-    MOST_FILES,
-    MOST_LIST_BYTES,
-    clash,
-    name_problem,
-    ratio_is_too_high,
-)
-from mobilenet.quoting import cut, spelled_out
+from mobilenet.artefact.entries import require_allowed, require_plain, shown_name
+from mobilenet.artefact.limits import MOST_LIST_BYTES
 
 CHECKSUMS = "checksums.json"
 FORMAT = 1
-END = struct.Struct("<4s4H2LH")  # end of central directory record
-LOCATOR_BYTES = 20  # of ZIP64, before it
 PIECE_BYTES = 1 << 20
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError, RuntimeError)
 
@@ -69,7 +55,7 @@ class Archive:
             raise self.problem(f"{CHECKSUMS} is damaged")
         if apart := sorted(digests.keys() ^ (self._infos.keys() - {CHECKSUMS})):
             where = "not in the archive" if apart[0] in digests else f"not in {CHECKSUMS}"
-            raise self.problem(f"{_shown(apart[0])} is {where}")
+            raise self.problem(f"{shown_name(apart[0])} is {where}")
         return digests, made_by
 
     def verify(self) -> None:
@@ -93,7 +79,7 @@ class Archive:
             if target is not None:
                 target.write(piece)
         if name != CHECKSUMS and digest.hexdigest() != self.digests[name]:
-            raise self.problem(f"{_shown(name)} is not the file that {CHECKSUMS} names: its SHA-256 differs")
+            raise self.problem(f"{shown_name(name)} is not the file that {CHECKSUMS} names: its SHA-256 differs")
 
     def _pieces(self, name: str) -> Iterator[bytes]:
         info, size = self._infos[name], 0
@@ -102,12 +88,12 @@ class Archive:
                 while piece := file.read(PIECE_BYTES):
                     size += len(piece)
                     if size > info.file_size:
-                        raise self.problem(f"{_shown(name)} is longer than the archive states")
+                        raise self.problem(f"{shown_name(name)} is longer than the archive states")
                     yield piece
         except BROKEN:
-            raise self.problem(f"{_shown(name)} is damaged") from None
+            raise self.problem(f"{shown_name(name)} is damaged") from None
         if size != info.file_size:
-            raise self.problem(f"{_shown(name)} is shorter than the archive states")
+            raise self.problem(f"{shown_name(name)} is shorter than the archive states")
 
     def problem(self, what: str) -> ArtefactError:
         """Return an error about this archive."""
@@ -119,13 +105,13 @@ def opened(path: Path) -> Iterator[Archive]:
     """Open an archive, and check its list of files. Raises ArtefactError."""
     try:
         with path.open("rb") as stream:
-            _require_plain(path, stream)
+            require_plain(path, stream)
             try:
                 file = zipfile.ZipFile(stream)
             except BROKEN:
                 raise ArtefactError(f"{path}: damaged: its list of files cannot be read") from None
             with file:
-                _require_allowed(path, file.infolist())
+                require_allowed(path, file.infolist())
                 yield Archive(path, file)
     except OSError as error:
         if error.filename != str(path):
@@ -133,62 +119,7 @@ def opened(path: Path) -> Iterator[Archive]:
         raise ArtefactError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _require_plain(path: Path, stream: IO[bytes]) -> None:
-    """Look at the end of the file, before the list of files takes any memory."""
-    size = stream.seek(0, os.SEEK_END)
-    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode) or size < END.size:
-        raise ArtefactError(f"{path}: not a ZIP file")
-    if size > MOST_ARCHIVE_BYTES:
-        raise ArtefactError(f"{path}: {size:,} bytes, expected at most {MOST_ARCHIVE_BYTES:,}")
-    stream.seek(-END.size, os.SEEK_END)
-    mark, disk, first_disk, here, count, listed, begin, comment = END.unpack(stream.read(END.size))
-    if mark != b"PK\x05\x06" or comment:
-        raise ArtefactError(f"{path}: not a ZIP file, truncated, or followed by other data")
-    if count > MOST_FILES or listed > MOST_LIST_BYTES:
-        raise ArtefactError(f"{path}: {count:,} files, expected at most {MOST_FILES:,}")
-    if disk or first_disk or here != count or begin + listed + END.size != size:
-        raise ArtefactError(f"{path}: damaged: its list of files is not where it should be")
-    if size >= END.size + LOCATOR_BYTES:
-        stream.seek(-END.size - LOCATOR_BYTES, os.SEEK_END)
-        if stream.read(4) == b"PK\x06\x07":
-            raise ArtefactError(f"{path}: a ZIP64 file, which is not supported")
-    stream.seek(0)
-
-
-def _require_allowed(path: Path, infos: list[zipfile.ZipInfo]) -> None:
-    """Require names inside, regular files, and sizes within the limits."""
-    if len(infos) > MOST_FILES:
-        raise ArtefactError(f"{path}: {len(infos):,} files, expected at most {MOST_FILES:,}")
-    for info in infos:
-        if (what := _problem(info)) is not None:
-            raise ArtefactError(f"{path}: {_shown(info.orig_filename)} {what}")
-    if (name := clash([info.filename for info in infos])) is not None:
-        raise ArtefactError(f"{path}: {_shown(name)} is there twice, or is a file and a folder")
-    if (total := sum(info.file_size for info in infos)) > MOST_BYTES:
-        raise ArtefactError(f"{path}: {total:,} bytes unpacked, expected at most {MOST_BYTES:,}")
-
-
-def _problem(info: zipfile.ZipInfo) -> str | None:
-    if info.filename != info.orig_filename:
-        return "has a name that ends early"
-    if (what := name_problem(info.filename)) is not None:
-        return what
-    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG) or info.external_attr & 0x10:
-        return "is a link, a folder or a device; expected a file"
-    if info.flag_bits & 0x41 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return "is encrypted, or packed in a way that is not supported"
-    if info.file_size > MOST_FILE_BYTES:
-        return f"has {info.file_size:,} bytes, expected at most {MOST_FILE_BYTES:,}"
-    if ratio_is_too_high(info.file_size, info.compress_size):
-        return f"would grow from {info.compress_size:,} to {info.file_size:,} bytes, which no study's file does"
-    return None
-
-
 def _are_texts(found: Any, may_lack: bool = False) -> bool:
     return isinstance(found, dict) and all(
         isinstance(value, str) or (may_lack and value is None) for value in found.values()
     )
-
-
-def _shown(name: str) -> str:
-    return cut(spelled_out(name), 120)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.artefact import archive
+from mobilenet.artefact import ArtefactError, entries, limits
 from mobilenet.artefact.archive import CHECKSUMS, opened
 from mobilenet.artefact.limits import clash, name_problem
 from mobilenet.studies.declaration import Study
@@ -68,14 +68,14 @@ def understated(target: Path) -> None:
 
 
 def many(target: Path) -> None:
-    zipped(target, {f"f{number}": b"" for number in range(archive.MOST_FILES + 1)})
+    zipped(target, {f"f{number}": b"" for number in range(limits.MOST_FILES + 1)})
 
 
 def many_unlisted(target: Path) -> None:
     """The end record states two files, and the list has more bytes than any list of ours."""
     zipped(target)
     data = bytearray(target.read_bytes())
-    struct.pack_into("<L", data, len(data) - 10, archive.MOST_LIST_BYTES + 1)
+    struct.pack_into("<L", data, len(data) - 10, limits.MOST_LIST_BYTES + 1)
     target.write_bytes(data)
 
 
@@ -180,7 +180,7 @@ def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         ("MOST_LIST_BYTES", 100, "expected at most"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(archive, limit, most)
+            patch.setattr(entries, limit, most)
             assert what in one_line(mobilenet("artefact", "check", "x.zip", place=tmp_path), 2)
 
 
@@ -236,7 +236,7 @@ def test_a_file_cannot_change_between_the_check_and_its_use(tmp_path: Path) -> N
         found.verify()
         found.digests["README.md"] = "0" * 64
         (tmp_path / "out").mkdir()
-        with pytest.raises(archive.ArtefactError, match="its SHA-256 differs"):
+        with pytest.raises(ArtefactError, match="its SHA-256 differs"):
             found.extract(tmp_path / "out")
 
 
