@@ -44,7 +44,7 @@ def inputs_of(directory: Path) -> Inputs:
         return Inputs(STUDY, digest(directory / "study.yaml"), *_of_runs(directory / "tables" / "runs.csv"))
     inside = sorted(path.parent for path in directory.glob("*/study.yaml"))
     if not inside:
-        raise RunError(f"{directory}: not the directory of a run or of a study")
+        raise RunError(f"{directory}: neither a run directory nor a study directory")
     return inputs_of_all(inside)._replace(kind=STUDIES)
 
 

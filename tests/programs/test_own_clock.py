@@ -122,7 +122,7 @@ def test_only_the_processes_of_a_scenario_with_programs_can_have_reported(tmp_pa
     plain = run(others / "first.yaml", out=tmp_path / "hosts", overrides=["duration_s=5"])
     vcube = run(others / "vcube" / "bundling.yaml", out=tmp_path / "vcube", overrides=["processes=8"])
     for path in (plain.path, vcube.path):
-        with pytest.raises(RunError, match="own_clock, but the scenario has no processes that are programs"):
+        with pytest.raises(RunError, match="own_clock is present, but the scenario has no processes that are programs"):
             verify_run(claimed(path, ["p0"]))
     for names in (["p3"], ["h0"], [], "p0", [0], {"p0": 1}):
         with pytest.raises(RunError, match=r"damaged: own_clock is .*, expected a list of processes from p0 to p2"):

@@ -79,7 +79,7 @@ def test_show_and_report_say_it(tmp_path: Path) -> None:
     assert shown.exit_code == 0 and f"radio: {TOWN}\n" in shown.output
     draw_report(run, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert f"Radio: {TOWN}." in page and "power, noise and interference decide" in page and "unit disk." not in page
+    assert f"Radio: {TOWN}." in page and "power, noise and interference determine" in page and "unit disk." not in page
 
 
 def test_processes_have_none(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ def test_tables_and_their_tracks_read_again(run: Path, tmp_path: Path) -> None:
     opened = source(run)
     run_tables(opened, run, tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {
-        f"{n}.csv" for n in ("tracks", "handoffs", "stations", "events", "samples", "messages", "metrics")
+        *(f"{n}.csv" for n in ("tracks", "handoffs", "stations", "events", "samples", "messages", "metrics")),
+        "contents.json",
     }
     tracks = pd.read_csv(tmp_path / "tracks.csv")
     assert (

@@ -182,7 +182,7 @@ class MobileCausalParameters(BaseModel):
     @model_validator(mode="after")
     def _of_this_repair(self) -> Self:
         for name in self._foreign():
-            if name in self.model_fields_set:
+            if getattr(self, name) != type(self).model_fields[name].default:  # scenarios that runs keep have defaults
                 other = next(repair for repair, names in ONLY.items() if name in names)
                 raise ValueError(
                     f"{name}: has no effect with repair: {self.repair}; leave it out, or set repair: {other}"
