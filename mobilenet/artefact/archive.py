@@ -49,10 +49,10 @@ class Archive:
             digests, made_by = found["files"], found["made_by"]
             if found["format"] != FORMAT:
                 raise self.problem(f"format {str(found['format'])[:40]}, expected {FORMAT}")
+            if not _are_texts(digests) or not _are_texts(made_by, may_lack=True):
+                raise TypeError
         except (ValueError, KeyError, TypeError, RecursionError):
             raise self.problem(f"{CHECKSUMS} is damaged") from None
-        if not _are_texts(digests) or not _are_texts(made_by, may_lack=True):
-            raise self.problem(f"{CHECKSUMS} is damaged")
         if apart := sorted(digests.keys() ^ (self._infos.keys() - {CHECKSUMS})):
             where = "not in the archive" if apart[0] in digests else f"not in {CHECKSUMS}"
             raise self.problem(f"{shown_name(apart[0])} is {where}")
@@ -120,6 +120,5 @@ def opened(path: Path) -> Iterator[Archive]:
 
 
 def _are_texts(found: Any, may_lack: bool = False) -> bool:
-    return isinstance(found, dict) and all(
-        isinstance(value, str) or (may_lack and value is None) for value in found.values()
-    )
+    kinds = (str, type(None)) if may_lack else str
+    return isinstance(found, dict) and all(isinstance(value, kinds) for value in found.values())

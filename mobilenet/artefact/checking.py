@@ -21,9 +21,9 @@ from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.answers import answers_in
 from mobilenet.artefact.archive import opened
 from mobilenet.artefact.comparing import Line, Sameness, compare_claims, compare_study
-from mobilenet.artefact.contents import CLAIMS, STUDIES, Part
 from mobilenet.artefact.inside import require_inside
 from mobilenet.artefact.making import code_in, made_by, studies_of
+from mobilenet.artefact.parts import CLAIMS, STUDIES, Part
 from mobilenet.claims.answering import KEPT, MARK, Means, answer
 from mobilenet.claims.declaration import Claims
 from mobilenet.claims.questions import plan

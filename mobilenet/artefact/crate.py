@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from mobilenet.artefact.contents import CLAIMS, STUDIES
+from mobilenet.artefact.parts import CLAIMS, STUDIES
 from mobilenet.artefact.readme import CRATE, Summary
 
 VERSION = "https://w3id.org/ro/crate/1.3"

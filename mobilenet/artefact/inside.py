@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from mobilenet.artefact import ArtefactError
-from mobilenet.artefact.contents import CLAIMS, Part
+from mobilenet.artefact.parts import CLAIMS, Part
 from mobilenet.claims.answering import KEPT
 from mobilenet.scenario.base import read
 from mobilenet.scenario.yaml_reader import Node

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mobilenet import __version__
-from mobilenet.artefact.answers import answers_in
-from mobilenet.artefact.contents import CLAIMS, Files, Part, files_of, parts_of
+from mobilenet.artefact.answers import Files, answers_in
+from mobilenet.artefact.contents import files_of
 from mobilenet.artefact.crate import About, metadata
+from mobilenet.artefact.parts import CLAIMS, Part, parts_of
 from mobilenet.artefact.readme import CRATE, INSTALLED, LOCK, Summary, readme
 from mobilenet.artefact.writing import write
 from mobilenet.claims.answering import KEPT, MARK

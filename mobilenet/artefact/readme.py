@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mobilenet.artefact.archive import CHECKSUMS
-from mobilenet.artefact.contents import CLAIMS, Part
+from mobilenet.artefact.parts import CLAIMS, Part
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import counted, shown
 
