@@ -31,7 +31,7 @@ PLAYED = [
 ]
 PROGRAMS = ["README.md", "docs/tutorial.md", "docs/run-directory.md", "docs/guide/plug-ins.md"]
 MADE_BY_READERS = {"shout.py", "shout.yaml"}  # tests/programs/test_the_guide.py follows them
-MADE_BY_COMMANDS = {"scenario.yaml", "study.yaml", "own.yaml", "spark-defaults.conf"}
+MADE_BY_COMMANDS = {"scenario.yaml", "study.yaml", "claims.yaml", "own.yaml", "spark-defaults.conf"}
 
 
 def text_of(name: str) -> str:

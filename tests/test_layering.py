@@ -32,7 +32,7 @@ FLOORS = (
     ("papers",),
     ("claims",),
     ("viz",),
-    ("notebook",),
+    ("notebook", "artefact"),
     ("interactive",),
     ("bench",),
     ("cli",),

@@ -83,6 +83,7 @@ CALLS: dict[str, list[str]] = {
         " --set duration_s=2 --workers 1"
     ],
     "claims": ["claims scenarios/claims.yaml --workers 1"],
+    "artefact": [f"artefact {OF_STUDY} -o studies.zip", "artefact check studies.zip --workers 1"],
     "robust": ["robust scenarios/study.yaml --radios capture --workers 1"],
     "reproduce": ["reproduce bundling --processes 8 --workers 1"],
     "inspect-tracks": [f"inspect-tracks {TRACKS} --stations {SITES} --scenario own.yaml"],

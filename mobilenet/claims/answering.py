@@ -47,6 +47,7 @@ from mobilenet.studies.tables import write_tables
 QUICK_S = 540.0  # of ten minutes; the rest is for Spark's start and the tables
 EVENTS_PER_S = 150_000  # of a run on one core, roughly; only the order of experiments depends on it
 MARK = "claims.json"
+KEPT = "claims.yaml"  # the claims, about the studies in the same directory: the directory is complete
 LEFT = "left by --quick"
 TOGETHER = 4  # times the cost of the cheapest configuration: what runs in the same round
 
@@ -111,6 +112,7 @@ def answer(plan: Plan, means: Means, master: str, session: Any = None) -> Outcom
     stores = {
         name: create(study, means.out / name, means.allow_code, means.say) for name, study in plan.studies.items()
     }
+    write_text(means.out / KEPT, plan.claims.kept(stores))
     work = _Work(plan, means, stores)
     with ExitStack() as held:
         for store in stores.values():

@@ -10,6 +10,7 @@ Source    ours: docs/guide/claims.md
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,6 +23,7 @@ from mobilenet.quoting import quoted
 from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import Node
+from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.studies.declaration import Levels, Span, Study
 from mobilenet.studies.statistics import FIRST_LOOK
 
@@ -265,6 +267,15 @@ class Claims(Parameters):
                 break
             node = node.value[key]
         return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
+
+    def kept(self, experiments: Iterable[str]) -> str:
+        """Return the file that a directory of answers keeps: each of these experiments is the study next to it."""
+        values = {key: value for key, value in self._root.plain().items() if key != "experiments"}
+        studies = {
+            name: {"study": f"{name}/study.yaml", "deterministic": self.experiments[name].deterministic}
+            for name in experiments
+        }
+        return to_yaml({**values, "experiments": studies} if studies else values)
 
     def study(self, name: str) -> Study:
         """Return the study that an experiment is, without replications of its own. Raises ScenarioError."""

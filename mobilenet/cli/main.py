@@ -36,7 +36,7 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
         "examples": "examples:examples", "reference": "explore:reference", "schema": "explore:schema",
         "inspect-tracks": "tracks:inspect_tracks",
     },
-    "Other commands": {"export": "export:export", "bench": "bench:bench"},
+    "Other commands": {"export": "export:export", "artefact": "artefact:artefact", "bench": "bench:bench"},
 }  # fmt: skip
 
 
@@ -88,6 +88,7 @@ SIMULATING = (
     "robust",
     "sensitivity",
     "claims",
+    "artefact",
     "reproduce",
     "swarm",
     "bench",

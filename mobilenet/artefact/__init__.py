@@ -1,0 +1,9 @@
+"""Artefacts: one archive with all that a reviewer needs, and its check by running it again."""
+
+from __future__ import annotations
+
+from mobilenet.parameters import ScenarioError
+
+
+class ArtefactError(ScenarioError):
+    """An archive, or what one is to be made of, cannot be used."""

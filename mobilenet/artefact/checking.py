@@ -1,0 +1,201 @@
+"""Check an archive: run all that is in it again, and compare.
+
+Model     limits and checksums (archive.py) → an own temporary folder → the files that scenarios name are inside →
+          studies and claims again, with the seeds and replications of the archive → comparison. Without permission, a
+          study with plug-ins or programs is not run, and neither are claims about one. Nothing uses the network
+Errors    ArtefactError, ScenarioError: an archive that is damaged, too large, or not one of ours
+Source    ours: docs/guide/artefact.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from mobilenet.artefact import ArtefactError
+from mobilenet.artefact.answers import answers_in
+from mobilenet.artefact.archive import opened
+from mobilenet.artefact.comparing import Line, Sameness, compare_claims, compare_study
+from mobilenet.artefact.inside import require_inside
+from mobilenet.artefact.making import code_in, made_by, studies_of
+from mobilenet.artefact.parts import CLAIMS, STUDIES, Part
+from mobilenet.claims.answering import KEPT, MARK, Means, answer
+from mobilenet.claims.declaration import Claims
+from mobilenet.claims.questions import plan
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import counted, first_line
+from mobilenet.studies import OutError
+from mobilenet.studies.batch import Progress
+from mobilenet.studies.csv_tables import read_rows
+from mobilenet.studies.spark import local_master, spark_session
+from mobilenet.studies.study import run_study
+
+NEEDS_CODE = "needs --allow-code, as it runs {}"
+
+
+class Checked(NamedTuple):
+    """The results of a check."""
+
+    lines: list[Line]
+    sha256: str  # of the archive
+    promise: str  # whether the same bits are promised, in words
+
+    def count(self, kind: Sameness) -> int:
+        """Return how many studies and claims came out so."""
+        return sum(line.sameness is kind for line in self.lines)
+
+
+@dataclass(frozen=True)
+class How:
+    """How parts are run again."""
+
+    workers: int | None
+    progress: Progress
+    say: Callable[[str], None]
+    allow_code: bool
+
+
+def check(path: Path, out: Path | None, how: How) -> Checked:
+    """Run everything in an archive again; `out`: the directory that keeps it, by default none."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="mobilenet-artefact-")))
+        with opened(path) as archive:
+            archive.verify()
+            kept = folder / "archive"
+            kept.mkdir()
+            archive.extract(kept)
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            differences = _differences(archive.made_by)
+        again = folder / "again" if out is None else _empty(out)
+        with _without_place(path, kept):
+            parts = _parts(path, kept)
+            lines = _Again(again, how, not differences).all(parts)
+    promise = (
+        f"the same bits are not promised: {differences[0]}" if differences else "the versions are the same, so the same"
+        " bits are promised"
+    )  # fmt: skip
+    return Checked(lines, digest, promise)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Run the parts of an archive again, into a folder."""
+
+    folder: Path
+    how: How
+    is_promised: bool  # whether the same bits are
+
+    def all(self, parts: list[Part]) -> list[Line]:
+        """Return a line for each study and claim; all of them share one session of Spark."""
+        codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
+        pairs = list(zip(parts, codes, strict=True))
+        needs_spark = any(studies_of(part) and (self.how.allow_code or not code) for part, code in pairs)
+        lines: list[Line] = []
+        with ExitStack() as stack:
+            session = stack.enter_context(spark_session(local_master(self.how.workers))) if needs_spark else None
+            for part, code in pairs:
+                if code and not self.how.allow_code:
+                    lines += _not_run(part, NEEDS_CODE.format(", ".join(code)))
+                    continue
+                try:
+                    lines += self._study(part, session) if part.kind == STUDIES else self._claims(part, session)
+                except ScenarioError as error:
+                    if not code:
+                        raise
+                    lines.append(Line(part.place, Sameness.UNFINISHED, first_line(error)))  # a program is missing
+        return lines
+
+    def _study(self, part: Part, session: Any) -> list[Line]:
+        how, out = self.how, self.folder / part.place
+        how.say(f"{part.place}: again, {counted(_runs(part), 'run')} before")
+        done = run_study(
+            part.path / "study.yaml", out, local_master(how.workers), how.progress, how.say, how.allow_code, session
+        )
+        if done.failed:
+            return [Line(part.place, Sameness.UNFINISHED, done.failed[0])]
+        return [compare_study(part.place, part.path, out, self.is_promised)]
+
+    def _claims(self, part: Part, session: Any) -> list[Line]:
+        how, out = self.how, self.folder / part.place
+        out.parent.mkdir(parents=True, exist_ok=True)
+        how.say(f"{part.place}: again, {counted(len(_rows(part.path)), 'claim')}, {counted(_runs(part), 'run')} before")
+        planned = plan(Claims.load(part.path / KEPT), how.allow_code)
+        means = Means(out, how.workers, how.progress, how.say, how.allow_code)
+        outcome = answer(planned, means, local_master(how.workers), session)
+        if outcome.failed:
+            return [Line(part.place, Sameness.UNFINISHED, outcome.failed[0])]
+        lines = [
+            compare_study(f"{part.place}/{study.name}", study, out / study.name, self.is_promised)
+            for study in studies_of(part)
+        ]
+        return lines + compare_claims(part.place, _rows(part.path), _rows(out), self.is_promised)
+
+
+def _parts(path: Path, kept: Path) -> list[Part]:
+    """Return the studies and claims of an unpacked archive, whose files are all inside."""
+    found = [
+        Part(kind, folder.name, folder)
+        for kind, mark in ((CLAIMS, KEPT), (STUDIES, "study.yaml"))
+        for folder in sorted((kept / kind).glob("*"))
+        if (folder / mark).is_file()
+    ]
+    if not found:
+        raise ArtefactError(f"{path}: contains neither studies nor claims")
+    for part in found:
+        require_inside(part)
+        if part.kind == CLAIMS:
+            _rows(part.path)
+    return found
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    try:
+        return list(answers_in((folder / MARK).read_bytes())["claims"])
+    except (OSError, ValueError, RecursionError):
+        raise ArtefactError(f"{folder / MARK}: expected the answers to claims") from None
+
+
+def _runs(part: Part) -> int:
+    return sum(len(read_rows(study / "runs.csv")) for study in studies_of(part))
+
+
+def _not_run(part: Part, why: str) -> list[Line]:
+    if part.kind == STUDIES:
+        return [Line(part.place, Sameness.NOT_RUN, why)]
+    return [Line(f"{part.place}: {row['claim']}", Sameness.NOT_RUN, why) for row in _rows(part.path)]
+
+
+def _differences(before: dict[str, str | None]) -> list[str]:
+    """Return which versions are not those with which the archive was made."""
+    now = made_by()
+    found = [
+        f"{name} is {now.get(name) or 'unknown'} here, and was {str(before.get(name) or 'unknown')[:40]}"
+        for name in now
+        if now[name] != before.get(name)
+    ]
+    if (now["commit"] or "").endswith("+"):
+        found.append("source files here were changed")
+    return found
+
+
+def _empty(out: Path) -> Path:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise OutError(f"{out}: exists and is not an empty directory")
+    return out
+
+
+@contextmanager
+def _without_place(path: Path, kept: Path) -> Iterator[None]:
+    """Name the archive in errors, and not the temporary folder."""
+    try:
+        yield
+    except ScenarioError as error:
+        if str(kept) not in str(error):
+            raise
+        raise ArtefactError(f"{path}: {str(error).replace(f'{kept}/', '')}") from None

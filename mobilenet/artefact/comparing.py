@@ -1,0 +1,151 @@
+"""Compare tables and answers that were made again with those of an archive.
+
+Model     the bits are the same if the CSV tables have the same bytes, which include the fingerprint of each run; where
+          the same versions promise it, Parquet files as well. Otherwise the numbers are the same if all texts are, and
+          each number is within 1e-9 of the other, relative to it: other machines may round the last digit differently
+Errors    none: what cannot be read differs
+Source    ours: docs/guide/artefact.md
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CLOSE = 1e-9  # relative
+CLOSE_TO_0 = 1e-12
+PLACE = "command"  # names a directory, so it is not compared
+
+
+class Sameness(Enum):
+    """What became of a study or a claim when it was run again."""
+
+    BITS = "same to the bit"
+    NUMBERS = "same numbers"
+    DIFFERS = "differs"
+    UNFINISHED = "unfinished"
+    NOT_RUN = "not run"
+
+
+class Line(NamedTuple):
+    """A study or a claim with the result of its check."""
+
+    what: str
+    sameness: Sameness
+    why: str = ""
+
+
+def compare_study(what: str, kept: Path, again: Path, is_promised: bool) -> Line:
+    """Compare the tables of a study; `is_promised`: whether the same bits are."""
+    worst = Line(what, Sameness.BITS, f"{_count(kept / 'runs.csv')} runs")
+    for name in _names(kept, "csv"):
+        found = _compare_csv(kept / name, again / name)
+        if found is not None and (found is not NUMBERS_ONLY or is_promised):
+            return Line(what, Sameness.DIFFERS, f"{name}: {found}")
+        worst = worst if found is None else worst._replace(sameness=Sameness.NUMBERS)
+    for name in _names(kept, "parquet") if is_promised else ():
+        if _bytes(kept / name) != _bytes(again / name):
+            return Line(what, Sameness.DIFFERS, f"{name}: other bytes")
+    return worst
+
+
+def compare_claims(
+    place: str, kept: list[dict[str, Any]], again: list[dict[str, Any]], is_promised: bool
+) -> list[Line]:
+    """Compare the answers to claims, in the order of the archive."""
+    found = {row["claim"]: row for row in again}
+    lines = [_compare_claim(place, row, found.get(row["claim"]), is_promised) for row in kept]
+    known = {row["claim"] for row in kept}
+    return lines + [
+        Line(f"{place}: {name}", Sameness.DIFFERS, "not among the answers of the archive")
+        for name in found
+        if name not in known
+    ]
+
+
+def _compare_claim(place: str, kept: Mapping[str, Any], again: Mapping[str, Any] | None, is_promised: bool) -> Line:
+    what = f"{place}: {kept['claim']}"
+    if again is None:
+        return Line(what, Sameness.DIFFERS, "missing in claims.yaml")
+    sameness = Sameness.BITS
+    for key in dict.fromkeys(("answer", *kept, *again)):
+        before, now = kept.get(key), again.get(key)
+        if key == PLACE or before == now:
+            continue
+        if is_promised or not _is_close(before, now):
+            return Line(what, Sameness.DIFFERS, f"{key}: {_short(now)} here, {_short(before)} in the archive")
+        sameness = Sameness.NUMBERS
+    return Line(what, sameness, str(kept.get("answer", "")))
+
+
+NUMBERS_ONLY = "the numbers are the same, but not the bytes"
+
+
+def _compare_csv(kept: Path, again: Path) -> str | None:
+    """Return how two tables differ; None: not at all."""
+    if (old := _bytes(kept)) is not None and old == _bytes(again):
+        return None
+    try:
+        before, now = _rows(kept), _rows(again)
+    except (OSError, ValueError, csv.Error):
+        return "cannot be read"
+    if not before or not now or before[0] != now[0]:
+        return "other columns"
+    if len(before) != len(now):
+        return f"{len(now) - 1} rows here, {len(before) - 1} in the archive"
+    for number, (one, other) in enumerate(zip(before[1:], now[1:], strict=True), 1):
+        if len(one) != len(other) or len(one) != len(before[0]):
+            return f"row {number} is incomplete"
+        for column, a, b in zip(before[0], one, other, strict=True):
+            if a != b and not _is_close(_number(a), _number(b)):
+                return f"row {number}, {column}: {_short(b)} here, {_short(a)} in the archive"
+    return NUMBERS_ONLY
+
+
+def _names(folder: Path, suffix: str) -> list[str]:
+    found = [path for pattern in ("", "tables/") for path in folder.glob(f"{pattern}*.{suffix}")]
+    return sorted(path.relative_to(folder).as_posix() for path in found if not path.name.startswith("effects."))
+
+
+def _rows(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file, strict=True))
+
+
+def _count(path: Path) -> int:
+    try:
+        return max(0, len(_rows(path)) - 1)
+    except (OSError, ValueError, csv.Error):
+        return 0
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _is_close(a: Any, b: Any) -> bool:
+    if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, int | float) or not isinstance(b, int | float):
+        return False
+    try:
+        return math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE_TO_0)
+    except OverflowError:  # a number of JSON that no float can be
+        return False
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

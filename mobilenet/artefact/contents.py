@@ -1,0 +1,80 @@
+"""Collect the files of an archive: those of its studies and answered claims.
+
+Model     studies/NAME/          study.yaml, the configurations with the files that they name (tracks, walls, plug-ins,
+                                 programs), the table of runs, tables, comparison, figures; run directories are left
+                                 out, as the check makes them again
+          claims/NAME/           claims.yaml, the answers, and a study for each experiment in a folder of its name
+Shapes    name in the archive -> content
+Errors    ArtefactError, StudyError: not finished, or not a directory that can be run again
+Source    ours: docs/guide/artefact.md; mobilenet/studies/store.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mobilenet.artefact import ArtefactError
+from mobilenet.artefact.answers import Files, answers_of, require_answered
+from mobilenet.artefact.parts import STUDIES, Part
+from mobilenet.claims.answering import KEPT
+from mobilenet.claims.declaration import Claims
+from mobilenet.rundir.provenance import carried, inputs_of
+from mobilenet.studies.csv_tables import read_rows
+from mobilenet.viz.figures import study_figures
+from mobilenet.viz.style import Look
+
+OF_STUDY = (
+    "study.yaml", "runs.csv", "runs.parquet", "comparison.json", "comparison.csv", "comparison.parquet", "effects.csv",
+    "effects.parquet",
+)  # fmt: skip
+PICTURES = (".svg", ".png", ".pdf")
+
+
+def files_of(part: Part) -> Files:
+    """Return all files of a part by their names in the archive. Raises ArtefactError, StudyError."""
+    if part.kind == STUDIES:
+        return _study(part.path, part.place)
+    require_answered(part.path)
+    claims, files = Claims.load(part.path / KEPT), answers_of(part.path, part.place)
+    for name in claims.experiments:
+        files |= _study(part.path / name, f"{part.place}/{name}")
+    return files
+
+
+def _study(path: Path, place: str) -> Files:
+    _require_finished(path)
+    found = [path / name for name in OF_STUDY]
+    found += [one for folder in ("configurations", "tables") for one in sorted((path / folder).rglob("*"))]
+    files = {}
+    for one in found:
+        inside = one.relative_to(path)
+        if any(part.startswith(".") or part == "__pycache__" for part in inside.parts):
+            continue
+        if one.is_symlink():
+            raise ArtefactError(f"{one}: is a link; expected a file that the study has written")
+        if one.is_file():
+            files[f"{place}/{inside.as_posix()}"] = one.read_bytes()
+    return files | {f"{place}/figures/{name}": data for name, data in _figures(path)}
+
+
+def _require_finished(path: Path) -> None:
+    rows = read_rows(path / "runs.csv")
+    missing = [row["run"] for row in rows if row.get("state") != "done"]
+    if missing or len(read_rows(path / "tables" / "runs.csv")) != len(rows):
+        what = f"{len(missing)} of {len(rows)} runs are missing" if missing else "its tables are not those of its runs"
+        raise ArtefactError(f"{path}: unfinished: {what}; run the command that made it again")
+
+
+def _figures(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the study's figures; they are drawn if there are none, or if they were drawn from other runs."""
+    there = sorted(one for one in (path / "figures").glob("*") if one.suffix in PICTURES and not one.is_symlink())
+    inputs = inputs_of(path)
+    stamps = [carried(one) for one in there]
+    if there and all(stamp is not None and stamp.inputs == inputs for stamp in stamps):
+        yield from ((one.name, one.read_bytes()) for one in there)
+        return
+    with TemporaryDirectory(prefix="mobilenet-figures-") as folder:
+        study_figures(path, Path(folder), Look((".svg",)))
+        yield from ((one.name, one.read_bytes()) for one in sorted(Path(folder).iterdir()))

@@ -1,0 +1,69 @@
+"""The parts of an archive: studies and answered claims, recognised by the files in their directories.
+
+Errors    ArtefactError: neither of both, or claims that have no answers; ScenarioError for a claims file
+Source    ours: docs/guide/artefact.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from mobilenet.artefact import ArtefactError
+from mobilenet.claims.answering import KEPT, MARK, default_directory
+from mobilenet.claims.declaration import Claims
+from mobilenet.quoting import as_file_name, quoted
+
+STUDIES, CLAIMS = "studies", "claims"  # their folders in the archive
+OF_SEARCHES = ("capacity.json", "sensitivity.csv")  # made by commands that do not run all of study.yaml
+
+
+class Part(NamedTuple):
+    """A study or a file of claims, and its directory."""
+
+    kind: str  # STUDIES or CLAIMS
+    name: str
+    path: Path
+
+    @property
+    def place(self) -> str:
+        """Return its folder in the archive."""
+        return f"{self.kind}/{self.name}"
+
+
+def parts_of(paths: Sequence[Path]) -> list[Part]:
+    """Return what the arguments are, in the order of their places in the archive. Raises ArtefactError."""
+    found: dict[str, Part] = {}
+    for path in paths:
+        part = _part(path)
+        if part.place in found:
+            what = f"{path}: has the same name as {found[part.place].path}; rename one of the directories"
+            raise ArtefactError(what)
+        found[part.place] = part
+    return [found[place] for place in sorted(found)]
+
+
+def _part(path: Path) -> Part:
+    if path.is_file():
+        path = _answers_of(path)
+    name = as_file_name(path.resolve().name) or "study"
+    if (path / MARK).is_file():
+        return Part(CLAIMS, name, path)
+    if (path / "study.yaml").is_file():
+        if search := next((one for one in OF_SEARCHES if (path / one).exists()), None):
+            raise ArtefactError(f"{path}: has {search}; expected the directory of a study or of answered claims")
+        return Part(STUDIES, name, path)
+    raise ArtefactError(f"{path}: expected the directory of a study or of answered claims, or a claims file")
+
+
+def _answers_of(file: Path) -> Path:
+    """Return the directory with the answers to a claims file."""
+    claims, place = Claims.load(file), default_directory(file)
+    if not (place / KEPT).is_file():
+        what = f"{place} does not contain its answers; run `mobilenet claims {quoted(file)}` first"
+        raise ArtefactError(f"{file}: {what}")
+    kept = Claims.load(place / KEPT)
+    if (place / KEPT).read_text(encoding="utf-8") != claims.kept(kept.experiments):
+        raise ArtefactError(f"{file}: differs from {place / KEPT}; run `mobilenet claims {quoted(file)}` again")
+    return place

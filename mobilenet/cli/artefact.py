@@ -1,0 +1,121 @@
+"""One archive for reviewers: make it, and check it by running it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.options import AllowCode, Quiet, Workers
+from mobilenet.cli.progress import runs_progress
+from mobilenet.quoting import counted, quoted
+
+CHECK = "check"
+
+
+def artefact(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="STUDY… CLAIMS | check FILE.zip",
+            help="Directories of studies and of answered claims, or claims files; or an archive to check.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE.zip|DIR", help="Archive to write; of a check, directory that keeps its runs."
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the archive.")] = None,
+    license_: Annotated[
+        str | None, typer.Option("--license", metavar="SPDX", help="Licence of the archive, such as CC-BY-4.0.")
+    ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option("--date", metavar="YYYY-MM-DD", help="Date of publication; by default that of the results."),
+    ] = None,
+    workers: Workers = None,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
+) -> None:
+    """Pack results for reviewers, or check a pack.
+
+    The archive contains scenarios, claims, tables, figures, a README and metadata (RO-Crate). The check runs everything
+    again and prints what comes out the same. It needs no network.
+    """
+    paths = [Path(word) for word in words]
+    with reporting(quiet, reads=paths):
+        if words[0] != CHECK:
+            if allow_code or workers is not None:
+                fail("--allow-code and --workers apply only to `mobilenet artefact check`", Exit.BAD_INPUT)
+            if out is None:
+                fail("--out: missing; expected the name of the archive, such as -o results.zip", Exit.BAD_INPUT)
+            _make(paths, out, title, license_, _day(date))
+            return
+        if len(paths) != 2:
+            fail("expected one archive: mobilenet artefact check FILE.zip", Exit.BAD_INPUT)
+        if title or license_ or date:
+            fail("--title, --license and --date do not apply to `mobilenet artefact check`", Exit.BAD_INPUT)
+        _check(paths[1], out, workers, allow_code, quiet)
+
+
+def _day(text: str | None) -> str | None:
+    from datetime import date
+
+    try:
+        return None if text is None else date.fromisoformat(text).isoformat()
+    except ValueError:
+        fail(f"--date {text}: expected a date such as 2026-11-26", Exit.BAD_INPUT)
+
+
+def _make(paths: list[Path], out: Path, title: str | None, license_: str | None, date: str | None) -> None:
+    from mobilenet.artefact.making import make
+    from mobilenet.rundir.provenance import digest
+
+    made = make(paths, out, title, license_, date)
+    say(f"{quoted(out)}: {counted(made.files, 'file')}, {made.bytes / 1e6:.1f} MB; SHA-256 {digest(out)}")
+    say(f"Next: mobilenet artefact check {quoted(out)}{' --allow-code' if made.has_code else ''}")
+
+
+def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, quiet: bool) -> None:
+    """Print a line for each study and each claim; exit with 0 if all of them come out the same."""
+    from mobilenet.artefact.checking import How, check
+    from mobilenet.artefact.comparing import Sameness
+
+    with _while_spark_lives(), runs_progress(quiet) as update:
+        found = check(file, out, How(workers, update, say, allow_code))
+    say(f"{quoted(file)}: SHA-256 {found.sha256}")
+    print_table(("what", "comes out", "note"), [(one.what, one.sameness.value, one.why) for one in found.lines])
+    counts = [(found.count(kind), kind.value) for kind in Sameness]
+    say(", ".join(f"{count} {words}" for count, words in counts if count) + f"; {found.promise}")
+    if found.count(Sameness.DIFFERS):
+        names = ", ".join(one.what for one in found.lines if one.sameness is Sameness.DIFFERS)
+        say(f"differs: {names}", always=True)
+        raise typer.Exit(Exit.VIOLATED)
+    if found.count(Sameness.UNFINISHED):
+        fail("some runs failed, so not everything could be compared", Exit.UNFINISHED)
+    if found.count(Sameness.NOT_RUN):
+        say(f"Next: mobilenet artefact check {quoted(file)} --allow-code")
+        raise typer.Exit(Exit.UNKNOWN)
+    say(f"Next: unpack {quoted(file)}, and read README.md")
+
+
+@contextmanager
+def _while_spark_lives() -> Iterator[None]:
+    """Report in one line that Spark has ended early; a check keeps nothing to resume from."""
+    from mobilenet.studies.batch import JobLost
+    from mobilenet.studies.java_end import is_without_java
+
+    try:
+        yield
+    except BrokenPipeError:  # of our own output
+        raise
+    except Exception as error:
+        if isinstance(error, JobLost) or is_without_java(error):
+            fail("Spark has ended before everything was run again; run the same command again", Exit.UNFINISHED)
+        raise
