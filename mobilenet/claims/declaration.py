@@ -140,11 +140,11 @@ class Difference(Bounded):
 
 
 class Near(OfMetric):
-    """The mean is within some percent of a number, such as a published one."""
+    """The mean is within a given percentage of a number, such as a published one."""
 
     relation: Literal["near"]
     number: float = Field(description="number that the mean is compared with")
-    percent: float = Field(ge=0, le=1000, description="largest distance from the number, in percent of it")
+    percent: float = Field(ge=0, le=1000, description="largest distance from the number, as a percentage of the number")
 
     @model_validator(mode="after")
     def _has_a_distance(self) -> Self:

@@ -318,7 +318,7 @@ def _of_cells(found: Any, sites: Any) -> list[tuple[str, str]]:
         ("stations", f"{len(cells.stations_m):,}{merged}, {unused}"),
         ("covered", covered),
         ("served by", cells.rule),
-        ("expected handoffs", f"{len(cells.handoffs_m):,} ({found.handoffs_per_host_hour:.1f} per host and hour)"),
+        ("expected handoffs", f"{len(cells.handoffs_m):,} ({found.handoffs_per_host_hour:.1f} per host per hour)"),
         ("hosts in the fullest cell", f"{cells.busiest}"),
     ]
 

@@ -67,7 +67,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     Metric("frames", "frames in the air", lambda n: int(n.frames), symbol="frames"),
     Metric(
         "frames_per_s",
-        "frames in the air per second",
+        "frames transmitted per second",
         lambda n: ratio(n.frames, n.window_s),
         "1/s",
         symbol="frame rate",

@@ -37,7 +37,7 @@ class Tracks(Parameters):
     model: Literal["tracks"] = "tracks"
     file: str = Field(
         min_length=1,
-        description="file of tracks: a table with t, id, x, y or t, id, lon, lat, or another format; may be gzipped",
+        description="track file: a table with columns t,id,x,y or t,id,lon,lat, or another format; may be gzipped",
     )
     format: Format = Field(default="auto", description="file format; auto: recognised by the content of the file")
     coordinates: Coordinates = Field(

@@ -123,7 +123,7 @@ def test_from_tracks_to_a_scenario_that_runs(tmp_path: Path) -> None:
     )
     assert (
         done.returncode == 0
-        and "98.4 per host and hour" in done.stdout
+        and "98.4 per host per hour" in done.stdout
         and done.stdout.endswith("Next: mobilenet run own.yaml\n")
     ), done
     assert (tmp_path / "town_lonlat_tracks.png").stat().st_size > 10_000

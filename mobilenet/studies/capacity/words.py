@@ -123,9 +123,9 @@ def markdown(found: Found) -> str:
         _table(
             head, [_cells(asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
         ),
-        "A value holds if every interval ends before the limit plus the tolerance, and fails if one begins beyond the"
-        " limit minus the tolerance, or if the backlog grows without bound. Each value was examined after 10,"
-        " 14, 20, 28, …"
+        "A value holds if every interval lies entirely on the good side of the limit plus the tolerance. It fails if"
+        " one lies entirely on the bad side of the limit minus the tolerance, or if the backlog grows without bound."
+        " Each value was examined after 10, 14, 20, 28, …"
         " runs, and the intervals take all looks into account. Percentiles are computed for each run, and"
         " then averaged over runs."
         f" All values were run in the same worlds. Seed of the study: {asked.seed}.",

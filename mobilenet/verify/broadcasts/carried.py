@@ -121,8 +121,8 @@ def _by_counters(run: Evidence) -> str | None:
     at_ns, node, message = foreign[-1]
     return (
         f"{node} delivers {message} at {at_ns / SECOND:.6f} s, but {counted} {what} were received in the whole run, and"
-        f" the deliveries of others' messages need at least {least}: a program guessed a message, or received it by"
-        " a route other than this network"
+        f" at least {least} are needed to deliver the messages of other nodes. A program must have guessed a message,"
+        " or received it by a route other than this network"
     )
 
 

@@ -125,8 +125,8 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
         is_late = begins and life > 1 and line.at_ns != since_ns
         if line.life != life or not since_ns <= line.at_ns <= until_ns or is_late:
             return (
-                f"lines: row {row}: {line.node} receives or writes a line at {line.at_ns / 1e9:.6f} s in life"
-                f" {line.life}, but according to lines and events it has begun {life} and"
+                f"lines: row {row}: {line.node} receives or writes a line at {line.at_ns / 1e9:.6f} s that is recorded"
+                f" as life {line.life}, but according to the lines and events, it had started {life} times by then, and"
                 f" {'crashed at ' if crashed else 'never crashed'}"
                 f"{', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5])}"
             )

@@ -121,6 +121,6 @@ def _left_problems(events: Table, samples: Table, told: Broadcasting) -> Iterato
     rows = rows[is_known[node.codes[rows]] & ~np.isin(happened[rows], happened[others])]
     for row in rows[~np.isin(happened[rows], changed)].tolist():
         yield (
-            f"{events['node'][row]} learns at {times[row] / 1e9:g} that {events['message'][row]} is complete, but its"
-            f" {WAITS} does not change"
+            f"at {times[row] / 1e9:g} t.u., {events['node'][row]} learns that {events['message'][row]} is complete, but"
+            f" the number of {WAITS} messages at {events['node'][row]} does not change"
         )

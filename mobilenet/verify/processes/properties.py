@@ -34,7 +34,7 @@ class ProcessJudge:
         for row, (time, node, event, message) in enumerate(zip(*columns, strict=True)):
             when = f"at {time / 1e9:g} t.u. (event {row})"
             if node in self.crashed:
-                self._violated("membership", f"{when}: {node} has the event {event} after its crash")
+                self._violated("membership", f"{when}: the event {event} occurs at {node} after its crash")
             if event == "deliver":
                 self._deliver(node, message, when)
             elif event == "broadcast":

@@ -97,8 +97,8 @@ def _sums_problem(series: dict[str, list[tuple[int, float]]]) -> str | None:
             rest = size - control - payload
             if rest < 0 or rest % MAC_ACK_BYTES:
                 return (
-                    f"samples: at {time / SECOND:g} s {size:.15g} radio_bytes, of which {control:.15g} are control and"
-                    f" {payload:.15g} payload"
+                    f"samples: at {time / SECOND:g} s, radio_bytes is {size:.15g}, but {control:.15g} control bytes and"
+                    f" {payload:.15g} payload bytes do not leave a whole number of MAC ACKs"
                 )
     return None
 
