@@ -163,7 +163,7 @@ def draw(found: list[Scene]) -> None:
                 if (scene.hosts, scene.where) == place and scene.radio in DRAWN:
                     for colour, variant in zip(COLOURS, variants, strict=False):
                         _mark(axes, scene, variant, colour)
-            axes.set_title(f"{place[0]} hosts, a broadcast every {place[1].removeprefix('interval_s ')} s", fontsize=9)
+            axes.set_title(f"{place[0]}, every {place[1].removeprefix('interval_s ')} s", fontsize=9)
             for axis, metric in ((axes.xaxis, FRAMES), (axes.yaxis, DELAY)):
                 means = [scene.mean(variant, metric) for scene in found for variant in variants]
                 log_axis(axis, min(means), max(means))
@@ -171,7 +171,7 @@ def draw(found: list[Scene]) -> None:
         panels[0][0].set_ylabel("mean delay (s)", fontsize=8)
         handles, labels = _legend(axes, variants)
         figure_legend(figure, handles, labels)
-        entitle(figure, "Delay against frames per delivery")
+        entitle(figure, "Delay against frames per delivery, by movement and interval between broadcasts")
         pairs = {len(runs) for scene in found for runs in scene.runs.values()}
         caption(
             figure,

@@ -159,7 +159,7 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "gaps",
-        "gaps (notifications that tell a host that it has missed messages)",
+        "gaps (notifications to a host that it has missed messages)",
         lambda m: m.fold.counts["gap"],
         symbol="gaps",
         better="lower",
