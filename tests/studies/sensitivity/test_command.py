@@ -22,6 +22,7 @@ ASKED = (
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(900)
 def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
     done = mobilenet(*ASKED, "--workers", "1", place=tmp_path)
     assert done.returncode == 0, done
