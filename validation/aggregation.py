@@ -79,7 +79,9 @@ def synthetic(directory: Path, run: PlannedRun, deliveries: int) -> None:
         if name != "manifest.json" and not (directory / name).exists():
             (directory / name).write_text("{}")
     window = {"format_version": FORMAT_VERSION, "seed": run.seed, "warmup_s": 0.0, "duration_s": DURATION_S}
-    (directory / "manifest.json").write_text(json.dumps({**window, "fingerprint": "0" * 64, "files": file_digests(directory)}))
+    (directory / "manifest.json").write_text(
+        json.dumps({**window, "fingerprint": "0" * 64, "files": file_digests(directory)})
+    )
 
 
 def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
