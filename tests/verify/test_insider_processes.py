@@ -505,7 +505,7 @@ def bundles_carry_nothing(copy: Copy) -> None:
     messages["bytes"] = 20 * (messages["sent"] + messages["never_left"])
 
 
-@edit("record", "but its unacknowledged does not change", "reliable bundling wired")
+@edit("record", "but the number of unacknowledged messages at p", "reliable bundling wired")
 def a_source_learns_earlier_that_its_broadcast_is_complete(copy: Copy) -> None:
     """By a tenth of a time unit, and the reception is as much earlier."""
     for row in copy.rows("complete"):

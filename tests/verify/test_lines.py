@@ -151,7 +151,7 @@ def a_station_has_no_lines(copy: Copy) -> None:
     copy.lines.remove(copy.lines.where(node="s1"))
 
 
-@edit("in life 77", "flood nodes")
+@edit("as life 77", "flood nodes")
 def all_live_for_the_77th_time(copy: Copy) -> None:
     copy.lines.life = [77] * len(copy.lines.life)
 
