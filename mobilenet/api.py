@@ -278,7 +278,7 @@ def keep(
     """
     write_scenario(partial, scenario)
     inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.tables()["events"].fingerprint(), runs=1)
-    with stamping(made(command_of("RUN", scenario).partition(" --out ")[0], inputs)):
+    with stamping(made(command_of("RUN", scenario).replace(" --out RUN-again", ""), inputs)):
         write_recording(partial, outcome.recording)
     facts = manifest_of(scenario, outcome, wall_s, command)
     if ended_by is not None:

@@ -73,7 +73,7 @@ class Means:
         if self.limit_s is not None and time.monotonic() - self.began_s > self.limit_s:
             raise TimeUp
 
-    def tell(self, standing: Standing) -> None:
+    def report(self, standing: Standing) -> None:
         self.progress(standing)
         self.check_time()
 
@@ -186,7 +186,7 @@ class _Work:
         store, note = self._stores[name], f"{name}, {counted(len(self._looks.open), 'open claim')}"
         self._targets[name] = targets
         try:
-            run_all(store, spark, lambda one: self._means.tell(one._replace(note=note)), UpTo(targets))
+            run_all(store, spark, lambda one: self._means.report(one._replace(note=note)), UpTo(targets))
         finally:
             found = metrics_by_configuration(store.measured, targets)
             self._rows |= {Cell(name, number): rows for number, rows in found.items()}
@@ -207,7 +207,7 @@ class _Work:
         for question in self._looks.questions.values():
             if known and question.cells[0].experiment == name and question.metric not in known:
                 close = get_close_matches(question.metric, known, 1)
-                meant = f", did you mean {close[0]!r}?" if close else ""
+                meant = f" (did you mean {close[0]!r}?)" if close else ""
                 what = f"no run has this metric{meant}; the metrics are: {', '.join(known)}"
                 raise self._plan.claims.problem(("claims", question.name, "metric"), f"{question.metric}: {what}")
 
@@ -229,13 +229,13 @@ class _Work:
         for question in sorted(left, key=lambda one: getattr(one.claim, "largest", 0)):
             if isinstance(question.claim, Published):
                 self._means.check_time()
-                found = self._published.verdict(question.claim, self._told)
+                found = self._published.verdict(question.claim, self._print)
                 self._others[question.name] = Answered(
                     question, found.answer, quantity(question), "", requirement(question), None, 0,
                     self._published.command(question.claim), found.why,
                 )  # fmt: skip
 
-    def _told(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self._means.say(line)
         self._means.check_time()
 
@@ -245,7 +245,7 @@ class _Work:
         note = f"schedules of {claim.protocol}"
 
         def advance(left: int) -> None:
-            self._means.tell(Standing(claim.schedules - left, 0, left, 1, left, note))
+            self._means.report(Standing(claim.schedules - left, 0, left, 1, left, note))
 
         found = play(claim, self._means.out, workers, self._plan.claims.error, advance)
         share = Bounds(found.violated, 0.0, found.high)

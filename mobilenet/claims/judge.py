@@ -107,8 +107,8 @@ def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
     if other is not None and any(math.isinf(own[r][metric]) and math.isinf(other[r][metric]) for r in there):
         return None
     value = np.array([own[r][metric] for r in there], dtype=np.float64)
-    beside = np.zeros(len(there)) if other is None else np.array([other[r][metric] for r in there], dtype=np.float64)
-    return Side(value, beside)
+    others = np.zeros(len(there)) if other is None else np.array([other[r][metric] for r in there], dtype=np.float64)
+    return Side(value, others)
 
 
 def _combined(side: Side, test: Inequality, bound: float) -> Values:

@@ -107,10 +107,13 @@ def _difference(one: Inputs, other: Any) -> str:
 
 
 def _remade(place: Path, inputs: Inputs) -> str:
-    again = quoted(place.with_name(place.name + "-again"))
-    if inputs.kind == "run":
-        return f"mobilenet run {quoted(place / 'scenario.yaml')} --out {again}"
-    return f"mobilenet study {quoted(place / 'study.yaml')} --out {again}"
+    """Return the command that its own tables name: it knows the verb, and whether code has to be allowed."""
+    from mobilenet.rundir.provenance import carried
+
+    table = place / ("events.parquet" if inputs.kind == "run" else "tables/runs.parquet")
+    found = carried(table) if table.is_file() else None
+    by_kind = {"run": "mobilenet run RUN/scenario.yaml", "study": "mobilenet study STUDY/study.yaml"}
+    return _in_place(by_kind[inputs.kind] if found is None else found.command, place)
 
 
 def _in_place(command: str, place: Path) -> str:

@@ -79,18 +79,21 @@ def inputs_of_all(directories: Sequence[Path]) -> Inputs:
     parts = [inputs_of(path) for path in directories]
     if len(parts) == 1:
         return parts[0]
-    found = [part.fingerprint for part in parts if part.fingerprint is not None]
     kind = RUNS if all(part.kind == RUN for part in parts) else STUDIES
-    digest = combined(part.scenario_sha256 for part in parts)
-    return Inputs(kind, digest, combined(found) if len(found) == len(parts) else None, sum(part.runs for part in parts))
+    return _joined(kind, combined(part.scenario_sha256 for part in parts), parts)
+
+
+def _joined(kind: str, scenarios: str, parts: Sequence[Inputs]) -> Inputs:
+    """Return what identifies several parts together; parts without runs have no fingerprint."""
+    made_runs = [part for part in parts if part.runs]
+    found = [part.fingerprint for part in made_runs if part.fingerprint is not None]
+    fingerprint = combined(found) if found and len(found) == len(made_runs) else None
+    return Inputs(kind, scenarios, fingerprint, sum(part.runs for part in parts))
 
 
 def inputs_of_claims(text: str, studies: Sequence[Path]) -> Inputs:
     """Return what identifies claims and the runs of the studies that answer them."""
-    found = [inputs_of(path) for path in studies]
-    fingerprints = [one.fingerprint for one in found if one.fingerprint is not None]
-    every = combined(fingerprints) if fingerprints else None
-    return Inputs(CLAIMS, sha256(text.encode()).hexdigest(), every, sum(one.runs for one in found))
+    return _joined(CLAIMS, sha256(text.encode()).hexdigest(), [inputs_of(path) for path in studies])
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import html
 import json
+import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -61,12 +62,25 @@ class Provenance(NamedTuple):
 
 
 def parsed(text: str) -> Provenance:
-    """Raise ValueError for anything else."""
+    """Raise ValueError for anything else: files come from strangers, and their command is printed for a shell."""
     found = json.loads(text)
-    if not isinstance(found, dict) or not {"mobilenet", "command", "kind", "scenario_sha256"} <= found.keys():
+    if not isinstance(found, dict):
         raise ValueError("not a provenance")
+    texts = ("mobilenet", "command", "kind", "scenario_sha256")
+    if not all(isinstance(found.get(name), str) for name in texts) or not isinstance(found.get("runs", 0), int):
+        raise ValueError("not a provenance")
+    if not all(isinstance(found.get(name), str | None) for name in ("commit", "fingerprint")):
+        raise ValueError("not a provenance")
+    command = found["command"]
+    if not command.startswith("mobilenet ") or _quoted_again(command) != command:
+        raise ValueError("not a single command of mobilenet")
     inputs = Inputs(found["kind"], found["scenario_sha256"], found.get("fingerprint"), found.get("runs", 0))
-    return Provenance(found["command"], inputs, found["mobilenet"], found.get("commit"))
+    return Provenance(command, inputs, found["mobilenet"], found.get("commit"))
+
+
+def _quoted_again(command: str) -> str:
+    """Return the words of a command, quoted: a second command, or a redirection, does not stay what it was."""
+    return shlex.join(shlex.split(command))
 
 
 def made(command: str, inputs: Inputs) -> Provenance:
@@ -87,9 +101,7 @@ def normal_command(verb: str, *words: str, **options: Any) -> str:
 
 
 def _word(value: Any) -> str:
-    from shlex import quote
-
-    return quote(f"{value:g}" if isinstance(value, float) else str(value))
+    return shlex.quote(f"{value:g}" if isinstance(value, float) else str(value))
 
 
 @cache

@@ -141,7 +141,7 @@ def test_every_format_keeps_every_character(
     suffix: str, command: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = tmp_path_factory.mktemp("formats") / f"file{suffix}"
-    one = Provenance(command, Inputs("run", "0" * 64, "1" * 64, 1), "1.0", "abc+")
+    one = Provenance(shlex.join(["mobilenet", command]), Inputs("run", "0" * 64, "1" * 64, 1), "1.0", "abc+")
     with stamping(one):
         if suffix in (".svg", ".png", ".pdf"):
             figure = plt.figure(figsize=(1, 1))
@@ -155,6 +155,23 @@ def test_every_format_keeps_every_character(
             text = in_page("<html><head><title>") if suffix == ".html" else in_text("means\n", "% ")
             file.write_text(text)
     assert carried(file) == one
+
+
+@pytest.mark.parametrize(
+    "command", ["mobilenet run; rm -r x", "rm x", "mobilenet show `id`", "mobilenet show > x", 5, None]
+)
+def test_no_command_of_a_stranger_is_printed(command: Any, tmp_path: Path) -> None:
+    document = {"mobilenet": "1", "command": command, "kind": "run", "scenario_sha256": "0" * 64}
+    (tmp_path / "own.json").write_text(json.dumps({KEY: document}))
+    assert "contains no provenance" in one_line(mobilenet("explain", "own.json", place=tmp_path), 2)
+
+
+def test_a_run_with_code_is_made_again_with_permission(tmp_path: Path) -> None:
+    scenario = ROOT / "scenarios" / "own_protocol" / "gossip.yaml"
+    done = mobilenet("run", scenario, *SHORT, "--allow-code", "--out", "run", place=tmp_path)
+    assert done.returncode in (0, 4), done
+    last = mobilenet("explain", "run/events.parquet", place=tmp_path).stdout.splitlines()[-1]
+    assert last == "Next: mobilenet run run/scenario.yaml --allow-code --out run-again"
 
 
 def test_the_outermost_block_decides() -> None:
