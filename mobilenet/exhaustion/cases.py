@@ -34,8 +34,8 @@ PARAMETERS = MobileCausalParameters(
 )
 SELECTIVE = PARAMETERS.model_copy(
     update={
-        "repair": "selective", "report_s": SHORT_S, "most_reports": 2, "cell_copies": 1, "repair_rest_s": 0.0,
-        "doubt_s": 0.0, "uplink_s": SHORT_S,
+        "repair": "selective", "report_s": SHORT_S, "most_reports": 2, "cell_copies": 1, "few_hosts": 1,
+        "repair_rest_s": 0.0, "doubt_s": 0.0, "retry_s": SHORT_S,
     }
 )  # fmt: skip
 ROLES = MobileCausal
@@ -64,15 +64,15 @@ def forget(value: Any) -> Container[str]:
     """What of the protocol's objects cannot matter any more between two inputs.
 
     SelectiveStream and contexts: when a copy was sent, because in these cases a copy may follow another one at once.
-    Resender: how often it has tried decides only when it tries again; its heap holds a due time for each message that
-    waits, which its dictionary of states has as well, and entries that are passed over; rounds and rests are over by
-    the next input (local.py). AppSh: its M_d is informative, no host reads it. A station's context: an owner has no
-    request of its own any more, and what a handover has left there is set before it is read again. Names that no longer
-    exist are not missed: then there are only more states.
+    Resender: how often copies were given up decides only when the next one follows; its heap holds a due time for each
+    message that waits, which its dictionary of states has as well, and entries that are passed over; rounds and rests
+    are over by the next input (local.py). AppSh: its M_d is informative, no host reads it. A station's context: an
+    owner has no request of its own any more, and what a handover has left there is set before it is read again. Names
+    that no longer exist are not missed: then there are only more states.
     """
     kind = type(value).__name__
-    if kind in ("Resender", "PromptResender", "QuickResender"):
-        return ("_heap", "_left", "_batch_began", "_rest_until", "_round_end", "_tries")
+    if kind in ("Resender", "PromptResender"):
+        return ("_heap", "_left", "_batch_began", "_rest_until", "_round_end", "_times")
     if kind == "SelectiveStream":
         return ("_sent_ns",)
     if kind == "AppSh":

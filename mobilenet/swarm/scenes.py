@@ -215,7 +215,9 @@ def selective(seed: int) -> Values:
         "cell_copies": 1 + stream.below(4),
         "repair_rest_s": stream.uniform(0, 0.1),
         "doubt_s": stream.uniform(0, 0.2),
-        "uplink_s": stream.uniform(0.03, 0.5),
+        "retry_s": stream.uniform(0.03, 0.5),
+        "few_hosts": 1 + stream.below(6),
+        "lossy_share": stream.one_of(0.0, 0.05, 0.3),
     }
 
 

@@ -45,6 +45,8 @@ class Context:
     have: set[int] = field(default_factory=set)  # repair: what is in the host's RBuffer, above nxt
     direct: set[int] = field(default_factory=set)  # repair: numbers of the stream that are sent to this host only
     copied: dict[int, int] = field(default_factory=dict)  # repair: number -> when a copy was last sent to this host
+    missed: int = 0  # repair: how many numbers of the stream the host has lacked in its session ...
+    counted: int = 0  # ... all below this one
     rbuf: dict[int, int] = field(default_factory=dict)  # OWN: App_hs out of order, number -> body
     pend: list[Req1] = field(default_factory=list)  # requests of higher sessions, caught while not owner
     answers: set[int] = field(default_factory=set)  # stations that answered Nothing; only counted

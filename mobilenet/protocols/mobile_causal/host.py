@@ -84,7 +84,7 @@ class Host:
         self._want_leave = False
         self._control_timer = port.timer(self._send_control)
         self._ack_timer = port.timer(self._send_ack)
-        self._heartbeat_timer = port.timer(self._send_ack)
+        self._heartbeat_timer = port.timer(self._send_heartbeat)
         self._resender: Resender[int] = self._new_resender()
         self._on: dict[type, Callable[[Any], None]] = {
             AppSh: self._on_app_sh,  # A1:15
@@ -351,15 +351,19 @@ class Host:
         self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A1:38, A1:39
 
     @timer_name("acknowledgement")
-    def _send_ack(self) -> None:
+    def _send_ack(self, is_heartbeat: bool = False) -> None:
         """upon expiration of ackTimeout                                 A1:48-49"""
         self._ack_timer.stop()
         jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
         self._heartbeat_timer.start(ns(self._p.heartbeat_s * jitter))
         if self._connected and self._cell is not None and self._cell == self._session_station:  # A1:48
-            self._acknowledge(self._cell)  # A1:49
+            self._acknowledge(self._cell, is_heartbeat)  # A1:49
 
-    def _acknowledge(self, station: int) -> None:
+    @timer_name("heartbeat")
+    def _send_heartbeat(self) -> None:
+        self._send_ack(is_heartbeat=True)  # A1:48
+
+    def _acknowledge(self, station: int, is_heartbeat: bool) -> None:
         self._send(station, AckH(self._port.me, self.stable.ses, self.stable.nxt))
 
     def _make_app(self, seq: int) -> AppHs | None:
@@ -372,9 +376,9 @@ class Host:
         assert self._cell is not None
         self._send(self._cell, message)  # A1:11, A1:51
 
-    def on_sent(self, message: Any) -> None:
+    def on_sent(self, message: Any, given_up: bool = False) -> None:
         if type(message) is AppHs:
-            self._resender.done(message.seq, message)
+            self._resender.done(message.seq, message, given_up)
 
     def on_dropped(self, message: Any) -> None:
-        self.on_sent(message)
+        self.on_sent(message, given_up=True)

@@ -22,7 +22,16 @@ from pydantic import (
 # repair -> the keys that only this kind of repair reads
 ONLY = {
     "none": ("resend_share",),
-    "selective": ("report_s", "most_reports", "repair_rest_s", "doubt_s", "cell_copies", "uplink_s"),
+    "selective": (
+        "report_s",
+        "most_reports",
+        "repair_rest_s",
+        "doubt_s",
+        "cell_copies",
+        "few_hosts",
+        "lossy_share",
+        "retry_s",
+    ),
 }
 LOOKS = 8  # in each T (IV.E): a station looks so often whether a host has been silent
 
@@ -162,11 +171,23 @@ class MobileCausalParameters(BaseModel):
         le=100,
         description="selective: number of copies for the cell before a single host gets its own (not in the paper)",
     )
-    uplink_s: float = Field(
+    few_hosts: int = Field(
+        default=6,
+        ge=1,
+        le=100,
+        description="selective: most hosts that get a first copy one by one, on a lossy radio (not in the paper)",
+    )
+    lossy_share: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="selective: share of missed messages above which a radio counts as lossy (not in the paper)",
+    )
+    retry_s: float = Field(
         default=0.1,
         gt=0,
         le=60,
-        description="selective: time until a host resends its own message; then doubled, up to I(x) (not in the paper)",
+        description="selective: second wait after the MAC gave up a frame; then doubled, up to I(x) (not in the paper)",
     )
     expiry_s: float | None = Field(
         default=None,

@@ -26,8 +26,9 @@ from ..port import Port, timer_name
 from .parameters import MobileCausalParameters
 
 READY, QUEUED = -1, -2  # states of a pending message; anything else is the time at which it is due
+MOST_DOUBLED = 20  # times: then a wait is longer than every run
 
-Key = TypeVar("Key", int, tuple[int, int])  # ordered by age
+Key = TypeVar("Key", bound=int | tuple[int, int])  # ordered by age
 
 
 class Resender(Generic[Key]):
@@ -105,15 +106,15 @@ class Resender(Generic[Key]):
         self._ready.clear()
         self._timer.stop()
 
-    def done(self, key: Key, message: Any) -> None:
-        """The radio has sent or dropped this copy."""
+    def done(self, key: Key, message: Any, given_up: bool = False) -> None:
+        """The radio has sent this copy, or given it up."""
         if self._waiting_copies.get(key) is message:
             del self._waiting_copies[key]
             if not self._waiting_copies:
                 self._rest()
         if self._copies.get(key) is message:
             del self._copies[key]
-            self._wait(key)
+            self._wait(key, given_up)
         if self._ready:
             self._pump()
 
@@ -132,8 +133,11 @@ class Resender(Generic[Key]):
         self._copies[key] = message
         self._transmit(message)
 
-    def _wait(self, key: Key) -> None:
-        due = self._port.now + self.interval_ns()  # A1:52
+    def _wait_ns(self, key: Key, given_up: bool) -> int:
+        return self.interval_ns()
+
+    def _wait(self, key: Key, given_up: bool) -> None:
+        due = self._port.now + self._wait_ns(key, given_up)  # A1:52
         self._state[key] = due
         heappush(self._heap, (due, key))
         if self._heap[0][0] == due or not self._timer.running:
@@ -188,7 +192,7 @@ class Resender(Generic[Key]):
     def _send_again(self, key: Key) -> None:
         message = self._make(key)
         if message is None:
-            self._wait(key)
+            self._wait(key, False)
             return
         self._left -= 1
         self._waiting_copies[key] = message
@@ -196,9 +200,41 @@ class Resender(Generic[Key]):
 
 
 class PromptResender(Resender[Key]):
-    """Of `repair: selective`: batches do not rest, because only what a host is known to lack is sent again."""
+    """Of `repair: selective`: batches do not rest, because only what a host is known to lack is sent again; and R6."""
 
-    __slots__ = ()
+    __slots__ = ("_times",)
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._times: dict[Key, int] = {}  # how often the MAC has given up copies
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether a copy is in the radio's queue."""
+        return bool(self._copies)
+
+    def later(self, key: Key) -> None:
+        """By its own timer, as if a copy had just been sent."""
+        self._wait(key, False)
+
+    def forget(self, key: Key) -> None:
+        self._times.pop(key, None)
+        super().forget(key)
+
+    def clear(self) -> None:
+        self._times.clear()
+        super().clear()
 
     def _rest(self) -> None:
         self._rest_until = self._port.now
+
+    def _wait_ns(self, key: Key, given_up: bool) -> int:
+        usual_ns = super()._wait_ns(key, given_up)
+        if not given_up:
+            return usual_ns
+        times = self._times.get(key, 0)
+        self._times[key] = times + 1
+        if times == 0:
+            return 0
+        jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
+        return min(usual_ns, ns(self._p.retry_s * jitter) << min(times - 1, MOST_DOUBLED))

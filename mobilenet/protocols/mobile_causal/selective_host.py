@@ -12,14 +12,16 @@ Deviations  each with its counterexample in docs/protocols/repair.md
                           and again after 2T, 4T, ..., at most `most_reports` times without progress (one more if it
                           was already waiting). A host that hears another one report the same gap drops its own report,
                           which still counts
+            R3b A1:48     a heartbeat is a unicast frame: three lost broadcast ones, and the station holds the host
+                          silent and resends nothing
             R4  A1:34     only ack_C trims SBuffer. A host that receives its own message from any station knows that it
                           and all before it were accepted: stations accept in order, and own numbers are never used
                           again (F12a)
             R5  A1:15     a host that misses the last message of a burst sees no hole. The largest number in the Have
                           of another host of the same station exists as well
-            R6  A1:52     a host resends its own message after `uplink_s`; its further waits double until one message
-                          is accepted, up to I(x): the MAC gave it up, or its acknowledgement was lost
-            R8  A2:44     AppOne: see selective_station.py. For a host it is App_sh
+            R6  A1:52     an App_hs that the MAC gave up is sent again at once, and if that fails after `retry_s`, twice
+                          that, ..., up to I(x). In print it waits I(x), a second
+            R8, R9  A2:44 AppOne: see selective_station.py. For a host it is App_sh
 """
 
 from __future__ import annotations
@@ -31,32 +33,10 @@ from mobilenet.clock import ns
 from ..port import timer_name
 from .host import Host
 from .messages import AppCo, AppOne, AppSh, Have, InitAck
-from .resend import PromptResender, Resender
+from .resend import MOST_DOUBLED, PromptResender, Resender
 
 NOTHING = -1  # below every number
-MOST_DOUBLED = 20  # times: then a wait is longer than every run
 CARRIERS = (AppSh, AppOne, AppCo)
-
-
-class QuickResender(PromptResender[int]):
-    """R6: the first tries follow each other quickly, until one is accepted."""
-
-    __slots__ = ("_tries",)
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._tries = 0
-
-    def forget(self, key: int) -> None:
-        self._tries = 0
-        super().forget(key)
-
-    def interval_ns(self) -> int:
-        usual_ns = super().interval_ns()
-        jitter = self._port.uniform(self._p.resend_jitter_low, self._p.resend_jitter_high)
-        quick_ns = ns(self._p.uplink_s * jitter) << min(self._tries, MOST_DOUBLED)
-        self._tries += 1
-        return min(usual_ns, quick_ns)
 
 
 class SelectiveHost(Host):
@@ -69,7 +49,7 @@ class SelectiveHost(Host):
         self._on[AppOne] = self._on_app_one  # R8
 
     def _new_resender(self) -> Resender[int]:
-        return QuickResender(self._port, self._p, self._make_app, self._to_cell)  # R6
+        return PromptResender(self._port, self._p, self._make_app, self._to_cell)  # R6
 
     # --- sessions
 
@@ -163,11 +143,11 @@ class SelectiveHost(Host):
         self._send_ack()
         self._wait_to_report()
 
-    def _acknowledge(self, station: int) -> None:
+    def _acknowledge(self, station: int, is_heartbeat: bool) -> None:
         rbuf, nxt = self._rbuf, self.stable.nxt
         received = sorted(n for n in (*rbuf.recovery, *rbuf.stream) if nxt < n < nxt + self._p.window)
         have = Have(station, self._port.me, self.stable.ses, nxt, tuple(received))  # R2
-        if self._reports > 1 and self._newest >= nxt:
-            self._send(station, have)  # R3 (the copy that answered the first report did not arrive here)
+        if is_heartbeat or (self._reports > 1 and self._newest >= nxt):
+            self._send(station, have)  # R3b; R3 (the copy that answered the first report did not arrive here)
         else:
             self._port.broadcast(have)

@@ -19,6 +19,11 @@ Deviations  each with its counterexample in docs/protocols/repair.md
                           a station that kept the old set would send what the host lost only as its next number
             R8  A2:44     every copy is for the whole cell. What a Have asks for after `cell_copies` copies, or what
                           only one host lacks, is sent only to that host (AppOne), as a unicast frame
+            R6  A2:45     what the MAC gave up for one host is sent again as a host's message is: selective_host.py
+            R9  A2:44     in print, every first copy is for the cell. Where one host needs it, or up to `few_hosts` of
+                          which one lacked more than `lossy_share` of its session's numbers and no other copy is in the
+                          radio's queue, each of them gets its own (AppOne): a lost broadcast frame waits for a report,
+                          or for I(x) if no later number shows the gap
 """
 
 from __future__ import annotations
@@ -29,20 +34,40 @@ from typing import Any
 from mobilenet.clock import ns
 
 from .context import Context, State
-from .messages import AppCo, AppOne, AppSh, Have, Init
-from .resend import PromptResender, Resender
+from .messages import AppCo, AppOne, AppSh, Have, Init, Item
+from .resend import PromptResender
 from .station import Station
 from .stream import CELL, CellStream, Key
 
 
 class SelectiveStream(CellStream):
+    _resender: PromptResender[Key]
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._sent_ns: dict[int, int] = {}  # number in sbuf -> when a copy was last sent to the cell
         self._copies: dict[int, int] = {}  # number in sbuf -> how many copies, up to cell_copies
 
-    def _new_resender(self) -> Resender[Key]:
+    def _new_resender(self) -> PromptResender[Key]:
         return PromptResender(self._port, self._p, self._copy, self._transmit)  # R3
+
+    def _first(self, number: int, item: Item) -> None:
+        lacking = self._lacking(number, self._p.few_hosts + 1)
+        if not self._one_by_one(lacking, number):
+            super()._first(number, item)
+            return
+        self._resender.later((number, CELL))  # for hosts that are silent now, or on their way here
+        for c in lacking:  # R9
+            c.direct.add(number)
+            self._resender.first((number, c.host), AppOne(c.host, number, item.id, item.body))
+
+    def _one_by_one(self, lacking: list[Context], number: int) -> bool:
+        """Whether each of these hosts gets its own first copy."""
+        if len(lacking) == 1:
+            return True
+        if not lacking or len(lacking) > self._p.few_hosts or self._resender.is_sending:
+            return False
+        return any(c.missed > self._p.lossy_share * (number - c.base) for c in lacking)
 
     def note(self, c: Context, have: tuple[int, ...]) -> None:
         """The host has these numbers; what is missing between them and after them is sent again."""
@@ -64,7 +89,10 @@ class SelectiveStream(CellStream):
     def _repair(self, c: Context, number: int) -> None:
         if number < c.base:
             self._resender.soon((number, c.host))
-        elif self._copies.get(number, 0) >= self._p.cell_copies or len(self._lacking(number, 2)) < 2:
+            return
+        if number >= c.counted:
+            c.missed, c.counted = c.missed + 1, number + 1
+        if self._copies.get(number, 0) >= self._p.cell_copies or len(self._lacking(number, 2)) < 2:
             self._send_to(c, number)
         else:
             self._resender.soon((number, CELL))
@@ -81,7 +109,7 @@ class SelectiveStream(CellStream):
     def begin_session(self, c: Context) -> None:
         """What the host had received in the session before is gone, and nothing of that session is answered."""
         self._forget_direct(c, c.direct)
-        c.have, c.copied = set(), {}  # R7
+        c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0  # R7
 
     def _lacking(self, number: int, most: int) -> list[Context]:
         """The hosts, connected and not silent, that are not known to have this number of the stream."""
@@ -131,7 +159,7 @@ class SelectiveStream(CellStream):
         item = self.sbuf[number]
         return AppOne(host, number, item.id, item.body)  # R8
 
-    def on_sent(self, message: Any) -> None:
+    def on_sent(self, message: Any, given_up: bool) -> None:
         now = self._port.now
         if type(message) is AppSh and message.number in self.sbuf:
             self._sent_ns[message.number] = now
@@ -139,8 +167,8 @@ class SelectiveStream(CellStream):
         elif type(message) in (AppOne, AppCo) and (c := self._contexts.get(message.host)) is not None:
             c.copied[message.number] = now
         if type(message) is AppOne:
-            self._resender.done((message.number, message.host), message)
-        super().on_sent(message)
+            self._resender.done((message.number, message.host), message, given_up)
+        super().on_sent(message, given_up)
 
 
 class SelectiveStation(Station):

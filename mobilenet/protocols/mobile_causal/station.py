@@ -267,7 +267,7 @@ class Station:
             self._port.broadcast(AckC(dict(owned[i : i + ACKS_PER_FRAME])))  # A3:49
 
     def on_sent(self, message: Any) -> None:
-        self._stream.on_sent(message)
+        self._stream.on_sent(message, given_up=False)
 
     def on_dropped(self, message: Any) -> None:
-        self._stream.on_sent(message)
+        self._stream.on_sent(message, given_up=True)

@@ -71,13 +71,16 @@ class CellStream:
         if from_wire and self._jitter_s:
             when += ns(self._port.uniform(0, self._jitter_s))
         elif not self._waiting:
-            self._resender.first((number, CELL), self._app_sh(number, item))  # A2:44
+            self._first(number, item)
             return
         if self._waiting:
             when = max(when, self._waiting[-1][0])
         else:
             self._timer.start(when - self._port.now)
         self._waiting.append((when, number))
+
+    def _first(self, number: int, item: Item) -> None:
+        self._resender.first((number, CELL), self._app_sh(number, item))  # A2:44
 
     @timer_name("forwarding jitter")
     def _release(self) -> None:
@@ -87,7 +90,7 @@ class CellStream:
             number = waiting.popleft()[1]
             item = self.sbuf.get(number)
             if item is not None:
-                self._resender.first((number, CELL), self._app_sh(number, item))  # A2:44
+                self._first(number, item)
         if waiting:
             self._timer.start(waiting[0][0] - now)
 
@@ -159,9 +162,9 @@ class CellStream:
         else:
             self._send(message.host, message)
 
-    def on_sent(self, message: Any) -> None:
-        """The radio has sent or dropped a copy."""
+    def on_sent(self, message: Any, given_up: bool) -> None:
+        """The radio has sent a copy, or given it up."""
         if type(message) is AppSh:
-            self._resender.done((message.number, CELL), message)
+            self._resender.done((message.number, CELL), message, given_up)
         elif type(message) is AppCo:
-            self._resender.done((message.number, message.host), message)
+            self._resender.done((message.number, message.host), message, given_up)

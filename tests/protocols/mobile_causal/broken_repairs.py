@@ -19,6 +19,11 @@ def station(old: str, new: str, within: str | None = None) -> Edit:
     return Edit("selective_station", old, new, within)
 
 
+def resend(old: str, new: str, within: str | None = None) -> Edit:
+    return Edit("resend", old, new, within)
+
+
+RETRY = "ns(self._p.retry_s * jitter) << min(times - 1, MOST_DOUBLED))"
 HAVE = "have = Have(station, self._port.me, self.stable.ses, nxt, tuple(received))"
 
 REPAIRS: dict[str, Rule] = {
@@ -57,7 +62,9 @@ REPAIRS: dict[str, Rule] = {
         ),
     ),
     "have_kept": rule(
-        "R7", "what a host has is kept over its next session", station("c.have, c.copied = set(), {}", "pass")
+        "R7",
+        "what a host has is kept over its next session",
+        station("c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0", "pass"),
     ),
     "has_all_that_it_reports_late": rule(
         "R2",
@@ -123,12 +130,75 @@ REPAIRS: dict[str, Rule] = {
     "hears_its_own_frame": rule(
         "R4",
         "an own message counts as accepted once the radio has sent it",
-        Edit("host", "self._resender.done(message.seq, message)", "self._acknowledged(message.seq + 1)"),
+        Edit("host", "self._resender.done(message.seq, message, given_up)", "self._acknowledged(message.seq + 1)"),
     ),
     "never_again": rule(
         "R6",
-        "an own message is sent once",
-        host("return min(usual_ns, quick_ns)", "return 10**15"),
+        "what the MAC gave up is not sent again",
+        resend("usual_ns = super()._wait_ns(key, given_up)", "usual_ns = 10**15"),
+        resend("if times == 0:\n    return 0", "pass"),
+        resend(RETRY, "usual_ns)"),
+    ),
+    "given_up_waits_as_sent": rule(
+        "R6",
+        "what the MAC gave up waits as long as what it has sent",
+        resend("if not given_up:\n    return usual_ns", "return usual_ns"),
+    ),
+    "given_up_again_and_again": rule(
+        "R6",
+        "what the MAC gave up is always sent again at once",
+        resend("if times == 0:", "if times >= 0:"),
+    ),
+    "retries_without_back_off": rule(
+        "R6",
+        "what the MAC gave up again and again waits `retry_s` each time",
+        resend(RETRY, "ns(self._p.retry_s * jitter))"),
+    ),
+    "retries_kept": rule(
+        "R6",
+        "how often the MAC gave up a message is kept over a session",
+        resend("self._times.clear()", "pass"),
+    ),
+    "not_acknowledged_by_the_mac": rule(
+        "R1",
+        "a host's messages for its station are not retransmitted by the MAC",
+        host("self._send = port.unicast", "self._send = port.send"),
+    ),
+    "recovery_not_acknowledged_by_the_mac": rule(
+        "R1",
+        "a station's messages for one host are not retransmitted by the MAC",
+        station("return port.unicast", "return port.send"),
+    ),
+    "heartbeats_for_all": rule(
+        "R3b",
+        "a heartbeat is a broadcast frame",
+        host(
+            "if is_heartbeat or (self._reports > 1 and self._newest >= nxt):",
+            "if self._reports > 1 and self._newest >= nxt:",
+        ),
+    ),
+    "first_copies_one_by_one_for_many": rule(
+        "R9",
+        "every host gets its own first copy, however many they are",
+        station("if not lacking or len(lacking) > self._p.few_hosts or self._resender.is_sending:", "if not lacking:"),
+        station("lacking = self._lacking(number, self._p.few_hosts + 1)", "lacking = self._lacking(number, 100)"),
+    ),
+    "first_copies_one_by_one_without_loss": rule(
+        "R9",
+        "hosts get their own first copies though none has lacked any",
+        station("return any(c.missed > self._p.lossy_share * (number - c.base) for c in lacking)", "return True"),
+    ),
+    "first_copies_for_some": rule(
+        "R9",
+        "of several hosts, one gets the first copy",
+        station(
+            "for c in lacking:\n    c.direct.add(number)", "for c in lacking[:1]:\n    c.direct.add(number)", "_first"
+        ),
+    ),
+    "missed_kept": rule(
+        "R9",
+        "what a host has lacked in a session before makes its radio lossy",
+        station("c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0", "c.have, c.copied = set(), {}"),
     ),
     "no_answer_to_copies": rule(
         "R4",
@@ -179,14 +249,14 @@ REPAIRS: dict[str, Rule] = {
     "copied_kept": rule(
         "R7",
         "copies that were sent to a host in its session before count in the next one",
-        station("c.have, c.copied = set(), {}", "c.have = set()"),
+        station("c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0", "c.have, c.missed, c.counted = set(), 0, 0"),
     ),
     "cell_copies_without_bound": rule(
         "R8",
         "a message that several hosts lack is always sent to the whole cell",
         station(
-            "elif self._copies.get(number, 0) >= self._p.cell_copies or len(self._lacking(number, 2)) < 2:",
-            "elif len(self._lacking(number, 2)) < 2:",
+            "if self._copies.get(number, 0) >= self._p.cell_copies or len(self._lacking(number, 2)) < 2:",
+            "if len(self._lacking(number, 2)) < 2:",
         ),
     ),
 }

@@ -1,12 +1,18 @@
 """The two classes of `repair: selective`, watched from outside: what the verifier cannot see in a record.
 
-Checks    R2, R7  what a station believes a host to have, that host has, or has delivered, in the present session
+Checks    R1      what is for one node is a unicast frame
+          R2, R7  what a station believes a host to have, that host has, or has delivered, in the present session
           R3      without progress, a host reports a gap at most `most_reports` times after the wait that progress found
                   under way, and waits at least twice as long each time. It does not report what another host has just
                   reported. The largest number that it takes to exist exists. A report causes no copy of a number of
                   which one was sent within `repair_rest_s`, or within `doubt_s`, if that is shorter
+          R3b     a heartbeat is a unicast frame
           R5      what another host of the same station has exists for this one as well
+          R6      a host sends an App_hs that the MAC gave up at once, then after `retry_s`, twice that, ..., up to I(x);
+                  in a new session from the beginning
           R8      after `cell_copies` copies for the cell, a message is sent to single hosts
+          R9      first copies go one by one to a single host, or to at most `few_hosts` of which one has lacked more than
+                  `lossy_share`; then each of them gets its own
 Errors    Untrue, out of the run
 Source    docs/protocols/repair.md
 """
@@ -16,9 +22,11 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet.clock import ns
-from mobilenet.protocols.mobile_causal.messages import AppCo, AppOne, AppSh, Have
+from mobilenet.protocols.mobile_causal.messages import AppCo, AppHs, AppOne, AppSh, Have
+from mobilenet.protocols.mobile_causal.stream import CELL
 
 FIRST = 0.2  # of report_s: the shortest wait for a first report
+QUEUE_NS = ns(0.1)  # longer than a copy waits for those before it
 
 
 class Untrue(Exception):
@@ -32,10 +40,58 @@ def checked(protocol: Any) -> tuple[Any, Any]:
     return _host(protocol, hosts, stations), _station(protocol, hosts, stations)
 
 
+class Watched:
+    """A port whose frames for one node are unicast frames."""
+
+    def __init__(self, port: Any) -> None:
+        self._port = port
+        self.beats = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._port, name)
+
+    def send(self, to: int, message: Any) -> None:
+        raise Untrue(f"{message} for {to} is not a unicast frame")
+
+    def broadcast(self, message: Any) -> None:
+        if self.beats:
+            raise Untrue(f"the heartbeat {message} is a broadcast frame")
+        self._port.broadcast(message)
+
+
+class Retries:
+    """What the MAC gave up of one session, and when its next copy is due."""
+
+    def __init__(self, p: Any) -> None:
+        self._p = p
+        self._given_up: dict[int, tuple[int, int]] = {}  # number -> how often, and when for the last time
+
+    def given_up(self, number: int, now: int) -> None:
+        self._given_up[number] = (self._given_up.get(number, (0, 0))[0] + 1, now)
+
+    def pause(self, number: int) -> None:
+        """It was due, and nobody was there to send it to."""
+        if number in self._given_up:
+            self._given_up[number] = (self._given_up[number][0], -1)
+
+    def sent(self, number: int, now: int) -> None:
+        times, at_ns = self._given_up.get(number, (0, -1))
+        if at_ns < 0:
+            return
+        p, doubled = self._p, 2 ** (times - 2)
+        waited_ns = now - at_ns
+        shortest_s, longest_s = min(p.retry_s * doubled, p.resend_full_s), min(p.retry_s * doubled, p.resend_first_s)
+        if times > 1 and waited_ns < ns(shortest_s * p.resend_jitter_low):
+            raise Untrue(f"{number} is sent again {waited_ns} ns after it was given up for the {times}th time")
+        if waited_ns > QUEUE_NS + (ns(longest_s * p.resend_jitter_high) if times > 1 else 0):
+            raise Untrue(f"{number} is sent again only {waited_ns} ns after it was given up for the {times}th time")
+
+
 def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any:
     class CheckedHost(protocol.SelectiveHost):  # type: ignore[misc]
-        def __init__(self, port: Any, *arguments: Any) -> None:
-            super().__init__(port, *arguments)
+        def __init__(self, port: Any, stable: Any, parameters: Any, *arguments: Any) -> None:
+            self._retries = Retries(parameters)
+            super().__init__(Watched(port), stable, parameters, *arguments)
             hosts[port.me] = self
             self._reported: list[int] = []  # when, since the last progress
             self._progress: tuple[int, int] | None = None
@@ -52,7 +108,28 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
                 return
             super().on_receive(sender, message)
 
+        def _send_heartbeat(self) -> None:
+            self._port.beats = True
+            super()._send_heartbeat()
+            self._port.beats = False
+
+        def _make_app(self, seq: int) -> Any:
+            message = super()._make_app(seq)
+            if message is None:
+                self._retries.pause(seq)
+            return message
+
+        def _to_cell(self, message: Any) -> None:
+            self._retries.sent(message.seq, self._port.now)
+            super()._to_cell(message)
+
+        def on_dropped(self, message: Any) -> None:
+            if type(message) is AppHs and self._resender._copies.get(message.seq) is message:
+                self._retries.given_up(message.seq, self._port.now)
+            super().on_dropped(message)
+
         def _new_session(self, cause: str) -> None:
+            self._retries = Retries(self._p)
             super()._new_session(cause)
             if self._newest >= 0:
                 raise Untrue(f"h{self._port.me} believes that {self._newest} exists, which is of another session")
@@ -92,20 +169,44 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             super().__init__(*arguments)
             self._last_ns: dict[tuple[int, int | None], int] = {}  # (number, host or the cell) -> when a copy was sent
             self._times: dict[int, int] = {}  # number -> copies for the cell
+            self._lacked: dict[int, set[int]] = {}  # host -> what it has lacked in its session
+            self._singles: list[int] = []  # for whom a copy has just been handed over
 
-        def on_sent(self, message: Any) -> None:
+        def _transmit(self, message: Any) -> None:
+            if type(message) is AppOne:
+                self._singles.append(message.host)
+            super()._transmit(message)
+
+        def _first(self, number: int, item: Any) -> None:
+            lacking, self._singles = self._lacking(number, len(self._contexts)), []
+            super()._first(number, item)
+            if not self._singles:
+                return
+            if self._singles != [c.host for c in lacking] or (number, CELL) not in self._resender._state:
+                raise Untrue(f"s{self._port.me} sends {number} to {self._singles} only")
+            if len(lacking) > 1 and (
+                len(lacking) > self._p.few_hosts or not any(self._is_lossy(c, number) for c in lacking)
+            ):
+                raise Untrue(f"s{self._port.me} sends {number} to {self._singles} one by one")
+
+        def _is_lossy(self, c: Any, number: int) -> bool:
+            return len(self._lacked.get(c.host, ())) > self._p.lossy_share * (number - c.base)
+
+        def on_sent(self, message: Any, given_up: bool) -> None:
             if type(message) is AppSh:
                 self._times[message.number] = self._times.get(message.number, 0) + 1
                 self._last_ns[message.number, None] = self._port.now
             elif type(message) in (AppOne, AppCo):
                 self._last_ns[message.number, message.host] = self._port.now
-            super().on_sent(message)
+            super().on_sent(message, given_up)
 
         def _repair(self, c: Any, number: int) -> None:
             rest_ns = ns(min(self._p.repair_rest_s, self._p.doubt_s))
             for key in ((number, None), (number, c.host)):
                 if key in self._last_ns and self._port.now - self._last_ns[key] < rest_ns:
                     raise Untrue(f"s{self._port.me} repairs {number} for h{c.host} twice within the rest")
+            if number >= c.base:
+                self._lacked.setdefault(c.host, set()).add(number)
             super()._repair(c, number)
             if number >= c.base and self._times.get(number, 0) >= self._p.cell_copies and number not in c.direct:
                 raise Untrue(f"s{self._port.me} sends {number} to the cell {self._times[number] + 1} times")
@@ -121,12 +222,13 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             self._forget_copies(c)
 
         def _forget_copies(self, c: Any) -> None:
+            self._lacked.pop(c.host, None)
             for key in [key for key in self._last_ns if key[1] == c.host]:
                 del self._last_ns[key]
 
     class CheckedStation(protocol.SelectiveStation):  # type: ignore[misc]
         def __init__(self, port: Any, *arguments: Any) -> None:
-            super().__init__(port, *arguments)
+            super().__init__(Watched(port), *arguments)
             stations[port.me] = self
 
         def _new_stream(self, check: bool) -> Any:
