@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mobilenet.replay.rerun import needs_code
 from mobilenet.rundir.kinds import kind_of
 from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.reader import read_manifest
@@ -27,7 +28,8 @@ def draw(
     """Write SVG, PNG or PDF, by the suffix. `message`: its deliveries, or the one at the node `at`; None: all of the
     measured time.
     """
-    command = normal_command("why", *["RUN"] * len(runs), message=message, at=at)
+    replays_code = any(needs_code(run, "causes") for run in runs)
+    command = normal_command("why", *["RUN"] * len(runs), message=message, at=at, allow_code=replays_code)
     with whole_file(target) as partial, stamping_of(runs, command):
         if message is None:
             _bars(
@@ -40,7 +42,8 @@ def draw(
 def draw_handoffs(run: Path, walk: Interruptions, found: Sequence[Interruption], target: Path) -> None:
     """The same of interruptions by handoffs: a row for each, the longest first."""
     size = 8, 1.4 + 0.24 * min(len(found), MOST_ROWS)
-    stamped = stamping_of(run, normal_command("why", "RUN", handoffs=True))
+    command = normal_command("why", "RUN", handoffs=True, allow_code=needs_code(run, "causes"))
+    stamped = stamping_of(run, command)
     with whole_file(target) as partial, stamped, page(*size) as (figure, axes):
         if found:
             note = draw_interruptions(axes, found, walk)

@@ -26,7 +26,6 @@ from mobilenet.claims.answering import KEPT, MARK
 from mobilenet.claims.declaration import Claims
 from mobilenet.rundir.provenance import carried
 from mobilenet.rundir.stamp import PACKAGE, commit
-from mobilenet.studies.configured import configured_scenario
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.store import open_store
 from mobilenet.viz.files import whole_file
@@ -96,8 +95,7 @@ def studies_of(part: Part) -> list[Path]:
 
 def code_in(study: Path) -> set[str]:
     """Return the plug-ins and programs that a study's scenarios name."""
-    count = len(open_store(study).configurations)
-    return {name for number in range(count) for _, name, _ in configured_scenario(study, number).code()}
+    return open_store(study).code()
 
 
 def _summary(part: Part) -> Summary:

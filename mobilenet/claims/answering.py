@@ -126,7 +126,8 @@ def answer(plan: Plan, means: Means, master: str, session: Any = None) -> Outcom
             work.play_all()
         outcome = work.outcome()
         inputs = inputs_of_claims(plan.claims.model_dump_json(), [store.path for store in stores.values()])
-        with stamping(made("mobilenet claims FILE", inputs)):
+        permission = next(filter(None, (store.permission() for store in stores.values())), "")
+        with stamping(made(f"mobilenet claims FILE{permission}", inputs)):
             write_rows(means.out, "claims", outcome.rows())
             write_text(means.out / "claims.md", in_text(markdown(outcome), "\n<!-- ", " -->"))
             write_json(means.out / MARK, in_document(outcome.json()))

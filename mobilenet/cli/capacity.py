@@ -111,7 +111,7 @@ def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> No
     for line in [f"failed: {line}" for line in done.failed[:10]] + [f"violated: {run}" for run in done.violated[:10]]:
         say(line, always=not as_json)
     if found.points:
-        with together(place) as fresh, stamping_of(place, normal_form(question)):
+        with together(place) as fresh, stamping_of(place, normal_form(question, bool(done.store.code()))):
             for suffix in ("svg", "png"):
                 draw(found, fresh / f"capacity.{suffix}")
     if as_json:

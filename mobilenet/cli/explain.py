@@ -72,7 +72,7 @@ def _print(file: Path, found: Provenance | None, place: Path | None, there: Inpu
     if place is None or there is None or not is_same:
         if not is_same:
             say(f"{quoted(place or file)} is not what the file was made from: {_difference(found.inputs, there)}")
-        say(f"Next: {found.command}")
+        say(f"Next: {_of_claims(found.command, file)}")
         return is_same
     if found.command.split()[1] not in ("run", "serve", "study"):
         say(f"the directory is {quoted(place)}; to make it again: {_remade(place, there)}")
@@ -112,8 +112,27 @@ def _remade(place: Path, inputs: Inputs) -> str:
 
     table = place / ("events.parquet" if inputs.kind == "run" else "tables/runs.parquet")
     found = carried(table) if table.is_file() else None
-    by_kind = {"run": "mobilenet run RUN/scenario.yaml", "study": "mobilenet study STUDY/study.yaml"}
-    return _in_place(by_kind[inputs.kind] if found is None else found.command, place)
+    return _in_place(_remade_of_kind(place, inputs.kind) if found is None else found.command, place)
+
+
+def _remade_of_kind(place: Path, kind: str) -> str:
+    """Return it for a directory without such tables: by an older version, or unfinished."""
+    from mobilenet.scenario.run_source import AdversarySchedule, permission, read_source
+    from mobilenet.studies.store import open_store
+
+    if kind == "run":
+        source = read_source(place / "scenario.yaml")
+        return f"mobilenet run RUN/scenario.yaml{'' if isinstance(source, AdversarySchedule) else permission(source)}"
+    return f"mobilenet study STUDY/study.yaml{open_store(place).permission()}"
+
+
+def _of_claims(command: str, file: Path) -> str:
+    """Put the claims that are kept next to their answers into the command."""
+    kept, words = file.parent / "claims.yaml", command.split(" ")
+    if words[1:3] != ["claims", "FILE"] or not kept.is_file():
+        return command
+    place = kept.absolute().parent
+    return " ".join([*words[:2], quoted(kept), *words[3:], "--out", quoted(file.parent.with_name(place.name + "-again"))])
 
 
 def _in_place(command: str, place: Path) -> str:

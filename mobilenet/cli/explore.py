@@ -54,7 +54,7 @@ def spacetime(
     with reporting(quiet, reads=[run]):
         import pandas as pd
 
-        from mobilenet.replay.rerun import protocol_messages
+        from mobilenet.replay.rerun import needs_code, protocol_messages
         from mobilenet.rundir.kinds import kind_of
         from mobilenet.rundir.provenance import stamping_of
         from mobilenet.rundir.reader import read_events, read_manifest
@@ -76,7 +76,7 @@ def spacetime(
         target = out or run / f"spacetime-{window.host}-{around.replace(':', '-')}.svg"
         with progress(quiet, "replaying") as update:
             messages, replayed = protocol_messages(run, update, allow_code)
-        command = normal_command("spacetime", "RUN", around=around, host=window.host, margin_s=margin_s)
+        command = normal_command("spacetime", "RUN", around=around, host=window.host, margin_s=margin_s, allow_code=needs_code(run, "messages"))
         with whole_file(target) as partial, stamping_of(run, command):
             called = {**(manifest.get("host_names") or {}), **(manifest.get("station_names") or {})}
             arrows = draw(messages, events, window, partial, run.resolve().name, called)

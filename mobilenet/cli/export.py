@@ -148,7 +148,7 @@ def _export_shiviz(
     import pandas as pd
 
     from mobilenet.export.shiviz import write_shiviz
-    from mobilenet.replay.rerun import protocol_messages
+    from mobilenet.replay.rerun import needs_code, protocol_messages
     from mobilenet.rundir.provenance import stamping_of
     from mobilenet.rundir.reader import read_events, read_manifest
     from mobilenet.rundir.stamp import normal_command, write_sidecar
@@ -160,7 +160,8 @@ def _export_shiviz(
     events = pd.DataFrame(read_events(directory))
     with whole_file(target, (".log", ".txt")) as partial:
         count = write_shiviz(messages, events, partial, *slice_s)
-    command = normal_command("export", "RUN", shiviz=True, from_s=slice_s[0] or None, to_s=slice_s[1])
+    options = {"from_s": slice_s[0] or None, "to_s": slice_s[1], "allow_code": needs_code(directory, "messages")}
+    command = normal_command("export", "RUN", shiviz=True, **options)
     with stamping_of(directory, command):
         write_sidecar(target)
     if replayed:

@@ -79,7 +79,7 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
     for line in [f"failed: {line}" for line in failed[:10]] + [f"violated: {quoted(run)}" for run in violated[:10]]:
         say(line, always=True)
     found, unclear = robustness.judge(plan, place), without_mean(done)
-    with together(place) as fresh, stamping_of(place, "mobilenet robust STUDY/study.yaml"):
+    with together(place) as fresh, stamping_of(place, f"mobilenet robust STUDY/study.yaml{done[0].store.permission()}"):
         write_rows(fresh, "robust", robustness.rows(found))
         write_text(fresh / "robust.md", in_text(markdown(plan, found, unclear), "\n<!-- ", " -->"))
         for suffix in ("svg", "png"):

@@ -70,6 +70,13 @@ def lines_again(directory: Path, progress: Progress | None = None, allow_code: b
     return list(zip(*recording.lines.lists.values(), strict=True))
 
 
+def needs_code(directory: Path, what: str) -> bool:
+    """Whether a run has to be repeated for `what` (messages, frames, causes), and then runs custom code."""
+    if (directory / f"{what}.parquet").exists():
+        return False
+    return any(load_scenario(directory / "scenario.yaml").code())
+
+
 def _again(directory: Path, what: str, progress: Progress | None, allow_code: bool) -> Recording:
     manifest = read_manifest(directory)
     scenario = load_scenario(directory / "scenario.yaml")

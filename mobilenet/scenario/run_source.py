@@ -76,6 +76,10 @@ def _schedule(root: Node) -> AdversarySchedule:
 
 def command_of(name: str, scenario: Any) -> str:
     """What repeats a run, from the folder that holds its directory of that name."""
-    allow = " --allow-code" if any(scenario.code()) else ""
     verb = "serve" if scenario.protocol.name == "datagrams" else "run"
-    return f"mobilenet {verb} {quoted(Path(name) / 'scenario.yaml')} --out {quoted(Path(name + '-again'))}{allow}"
+    return f"mobilenet {verb} {quoted(Path(name) / 'scenario.yaml')} --out {quoted(Path(name + '-again'))}{permission(scenario)}"
+
+
+def permission(*scenarios: Any) -> str:
+    """Return ` --allow-code` if a command that runs these scenarios needs it, or nothing."""
+    return " --allow-code" if any(any(scenario.code()) for scenario in scenarios) else ""

@@ -38,7 +38,13 @@ from mobilenet.studies.configurations import (
     configurations,
     planned_configurations,
 )
-from mobilenet.studies.configured import another_study, configured_file, differing, write_configuration
+from mobilenet.studies.configured import (
+    another_study,
+    configured_file,
+    configured_scenario,
+    differing,
+    write_configuration,
+)
 from mobilenet.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
 from mobilenet.studies.level_names import shown_level, table_level
 from mobilenet.studies.rows import write_rows
@@ -59,6 +65,15 @@ class Store:
     @property
     def tables(self) -> Path:
         return self.path / "tables"
+
+    def code(self) -> set[str]:
+        """Return the plug-ins and programs that its scenarios name."""
+        count = len(self.configurations)
+        return {name for number in range(count) for _, name, _ in configured_scenario(self.path, number).code()}
+
+    def permission(self) -> str:
+        """Return ` --allow-code` if a command that runs the study needs it, or nothing."""
+        return " --allow-code" if self.code() else ""
 
     def scenario_of(self, configuration: int) -> Path:
         return configured_file(self.path, configuration)

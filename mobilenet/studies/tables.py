@@ -69,7 +69,7 @@ class Aggregated(NamedTuple):
 
 def write_tables(store: Store, targets: list[int], spark: SparkSession | None = None) -> set[int]:
     """All tables; the configurations that are unstable. `targets`: of each configuration, its replications."""
-    with stamping(made("mobilenet study STUDY/study.yaml", _inputs(store, targets))):
+    with stamping(made(f"mobilenet study STUDY/study.yaml{store.permission()}", _inputs(store, targets))):
         if spark is None:
             found = (_aggregated(table, store.study.confidence) for table in in_order(store.measured, targets))
             return _write(store, found)

@@ -174,6 +174,18 @@ def test_a_run_with_code_is_made_again_with_permission(tmp_path: Path) -> None:
     assert last == "Next: mobilenet run run/scenario.yaml --allow-code --out run-again"
 
 
+def test_pictures_that_need_a_replay_of_code_are_made_again_with_permission(tmp_path: Path) -> None:
+    scenario = ROOT / "scenarios" / "own_protocol" / "gossip.yaml"
+    for name, more in (("bare", ()), ("rich", ("--set", "record.messages=true"))):
+        mobilenet("run", scenario, *SHORT, *more, "--allow-code", "--out", name, place=tmp_path)
+        for words in (f"spacetime {name} --host h1 -o {name}/{name}.svg", f"export {name} --shiviz"):
+            done = mobilenet(*words.split(), "--allow-code", place=tmp_path)
+            assert done.returncode == 0, done
+        for file in (f"{name}.svg", "shiviz.log"):
+            last = mobilenet("explain", f"{name}/{file}", place=tmp_path).stdout.splitlines()[-1]
+            assert last.endswith(" --allow-code") is (name == "bare"), last
+
+
 def test_the_outermost_block_decides() -> None:
     with stamping(made("mobilenet figures RUN", Inputs("run", "0"))), stamping(made("inner", Inputs("run", "1"))):
         assert parsed(in_text("", "").partition(": ")[2]).command == "mobilenet figures RUN"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mobilenet.replay.rerun import needs_code
 from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.rundir.stamp import in_page, normal_command
@@ -24,7 +25,8 @@ def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES
     """Write the map of a run; returns its size in bytes. A file of that name is replaced only by a complete one.
     `frames_in`: the folder of frames.parquet, if the run itself has none."""
     read_manifest(run)
-    options = {"tiles": tiles, "losses": frames_in is not None}
+    losses = frames_in is not None
+    options = {"tiles": tiles, "losses": losses, "allow_code": losses and needs_code(run, "frames")}
     with whole_file(out, (".html", ".htm")) as partial:
         data = document(run, deliveries, frames_in)
         if tiles and data["origin"] is None:

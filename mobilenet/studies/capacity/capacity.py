@@ -136,7 +136,7 @@ def search(
             targets = run_all(store, spark, progress, rounds)
             write_tables(store, targets, spark)
         found = rounds.found(targets)
-        with stamping_of(out, normal_form(plan.question)):
+        with stamping_of(out, normal_form(plan.question, bool(store.code()))):
             write_rows(out, "capacity", found.rows())
             write_json(out / "capacity.json", in_document(found.json()))
             write_text(out / "capacity.md", in_text(markdown(found), "\n<!-- ", " -->"))

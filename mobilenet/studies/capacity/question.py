@@ -260,6 +260,8 @@ def command_of(question: Question, scenario: str, out: Path | None = None, allow
     return " ".join([*words, *(["--allow-code"] if allow_code else [])])
 
 
-def normal_form(question: Question) -> str:
-    """Return the command for the provenance of files: without directories, and without a budget."""
-    return command_of(question, Path(question.name).name)
+def normal_form(question: Question, allow_code: bool) -> str:
+    """Return the command for the provenance of files: without directories, and without a budget. `allow_code`: whether
+    it runs code.
+    """
+    return command_of(question, Path(question.name).name, None, allow_code)

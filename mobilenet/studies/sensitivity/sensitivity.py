@@ -123,17 +123,18 @@ def run(
     """
     done = run_study(plan.study, out, master, progress, say, allow_code, session)
     if not done.failed:
-        with stamping_of(out, _normal_form(plan.question)):
+        with stamping_of(out, _normal_form(plan.question, bool(done.store.code()))):
             write_rows(out, SCREENING, _rows(plan, out))
     return done
 
 
-def _normal_form(question: Question) -> str:
-    """Return the command for the provenance of files: without directories."""
+def _normal_form(question: Question, allow_code: bool) -> str:
+    """Return the command for the provenance of files: without directories. `allow_code`: whether it runs code."""
     keys = ",".join(question.keys)
     return normal_command(
         "sensitivity", Path(question.name).name, keys=keys, metric=question.metrics,
         trajectories=question.trajectories, replications=question.replications, seed=question.seed, set=question.set,
+        allow_code=allow_code,
     )  # fmt: skip
 
 

@@ -1,0 +1,71 @@
+"""Commands that make files of studies again say `--allow-code` where a scenario's protocol is a plug-in."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+from .command import mobilenet
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+CLAIMS = """\
+experiments:
+  aloha: {scenario: aloha.yaml, set: {duration_s: 1}}
+claims:
+  lost: {relation: within, metric: collision_ratio_addressed, value: {experiment: aloha}, at_most: 0.9}
+"""
+
+
+def aloha(place: Path) -> None:
+    for name in ("aloha.py", "aloha.yaml"):
+        shutil.copy(ROOT / "tests" / "studies" / "capacity" / name, place / name)
+
+
+def last_line(file: str, place: Path) -> str:
+    done = mobilenet("explain", file, place=place)
+    assert done.returncode == 0, done
+    return done.stdout.splitlines()[-1]
+
+
+def test_claims_and_their_studies(tmp_path: Path) -> None:
+    aloha(tmp_path)
+    (tmp_path / "claims.yaml").write_text(CLAIMS)
+    done = mobilenet("claims", "claims.yaml", "--out", "out", "--allow-code", "--workers", "1", place=tmp_path)
+    assert done.returncode == 0, done
+    for name in ("claims.json", "claims.md", "claims.csv", "claims.parquet"):
+        again = last_line(f"out/{name}", tmp_path)
+        assert again == "Next: mobilenet claims out/claims.yaml --allow-code --out out-again"
+    again = last_line("out/aloha/tables/summary.csv", tmp_path)
+    assert again == "Next: mobilenet study out/aloha/study.yaml --allow-code --out out/aloha-again"
+    for table in (tmp_path / "out" / "aloha" / "tables").iterdir():
+        table.unlink()
+    assert last_line("out/aloha/study.yaml", tmp_path) == again
+    assert mobilenet(*shlex.split(again)[2:], "--workers", "1", "-q", place=tmp_path).returncode == 0
+    again = "out-again/claims.json", shlex.split(last_line("out/claims.json", tmp_path))[2:]
+    assert mobilenet(*again[1], "--workers", "1", "-q", place=tmp_path).returncode == 0
+    assert (tmp_path / again[0]).read_bytes() == (tmp_path / "out" / "claims.json").read_bytes().replace(
+        b"report out/", b"report out-again/"
+    )
+
+
+def test_a_capacity_search_and_a_screening(tmp_path: Path) -> None:
+    aloha(tmp_path)
+    bare = "aloha.yaml --set duration_s=1 --allow-code --workers 1 --out out".split()
+    asked = "--vary hosts.count --from 2 --to 4 --require".split()
+    done = mobilenet("capacity", *bare, *asked, "collision_ratio_addressed <= 0.9", place=tmp_path)
+    assert done.returncode == 0, done
+    for name in ("capacity.json", "capacity.svg", "capacity.md", "capacity.csv"):
+        again = last_line(f"out/{name}", tmp_path)
+        assert again.startswith("Next: mobilenet capacity aloha.yaml ") and again.endswith(" --allow-code"), again
+    shutil.rmtree(tmp_path / "out")
+    keys = "--keys hosts.count=2:5,protocol.settings.probability=0.01:0.05 --trajectories 4 --replications 2".split()
+    done = mobilenet("sensitivity", *bare, *keys, "--metric", "collision_ratio_addressed", place=tmp_path)
+    assert done.returncode == 0, done
+    again = last_line("out/sensitivity.csv", tmp_path)
+    assert again.startswith("Next: mobilenet sensitivity aloha.yaml ") and again.endswith(" --allow-code"), again
