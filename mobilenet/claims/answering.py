@@ -125,7 +125,7 @@ def answer(plan: Plan, means: Means, master: str, session: Any = None) -> Outcom
         with suppress(TimeUp):
             work.play_all()
         outcome = work.outcome()
-        inputs = inputs_of_claims(plan.claims.model_dump_json(), [store.path for store in stores.values()])
+        inputs = inputs_of_claims(plan.claims.kept(stores), [store.path for store in stores.values()])
         permission = next(filter(None, (store.permission() for store in stores.values())), "")
         with stamping(made(f"mobilenet claims FILE{permission}", inputs)):
             write_rows(means.out, "claims", outcome.rows())
