@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import shlex
 import unicodedata
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -33,6 +35,13 @@ def counted(number: int, what: str) -> str:
     if what.endswith("y") and what[-2:-1] not in "aeou":
         return f"{number:,} {what[:-1]}ies"
     return f"{number:,} {what}{'es' if what.endswith(('sh', 'ch', 's', 'x')) else 's'}"
+
+
+def unknown(kind: str, name: str, known: Sequence[str]) -> str:
+    """`unknown metric 'delay' (did you mean 'delays'?); the metrics are: delays, losses`."""
+    close = get_close_matches(name, known, 1)
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"unknown {kind} {name!r}{meant}; the {kind}s are: {', '.join(known) or 'none'}"
 
 
 def first_line(error: BaseException) -> str:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from mobilenet.claims.published import PaperTables
 from mobilenet.claims.questions import Cell, Plan, Question
 from mobilenet.claims.schedules import SECONDS_EACH, command, play
 from mobilenet.claims.words import markdown
-from mobilenet.quoting import as_file_name, counted, quoted
+from mobilenet.quoting import as_file_name, counted, quoted, unknown
 from mobilenet.rundir.provenance import inputs_of_claims
 from mobilenet.rundir.stamp import in_document, in_text, made, stamping
 from mobilenet.rundir.writer import write_json
@@ -207,10 +206,8 @@ class _Work:
         known = sorted({key for cell, rows in self._rows.items() if cell.experiment == name for r in rows for key in r})
         for question in self._looks.questions.values():
             if known and question.cells[0].experiment == name and question.metric not in known:
-                close = get_close_matches(question.metric, known, 1)
-                meant = f" (did you mean {close[0]!r}?)" if close else ""
-                what = f"no run has this metric{meant}; the metrics are: {', '.join(known)}"
-                raise self._plan.claims.problem(("claims", question.name, "metric"), f"{question.metric}: {what}")
+                what = unknown("metric", question.metric, known)
+                raise self._plan.claims.problem(("claims", question.name, "metric"), what)
 
     def play_short(self) -> None:
         """Schedules that take less time than any experiment."""

@@ -131,8 +131,8 @@ def _of_claims(command: str, file: Path) -> str:
     kept, words = file.parent / "claims.yaml", command.split(" ")
     if words[1:3] != ["claims", "FILE"] or not kept.is_file():
         return command
-    place = kept.absolute().parent
-    return " ".join([*words[:2], quoted(kept), *words[3:], "--out", quoted(file.parent.with_name(place.name + "-again"))])
+    again = file.parent.with_name(kept.absolute().parent.name + "-again")
+    return " ".join([*words[:2], quoted(kept), *words[3:], "--out", quoted(again)])
 
 
 def _in_place(command: str, place: Path) -> str:

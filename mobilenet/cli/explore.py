@@ -76,7 +76,8 @@ def spacetime(
         target = out or run / f"spacetime-{window.host}-{around.replace(':', '-')}.svg"
         with progress(quiet, "replaying") as update:
             messages, replayed = protocol_messages(run, update, allow_code)
-        command = normal_command("spacetime", "RUN", around=around, host=window.host, margin_s=margin_s, allow_code=needs_code(run, "messages"))
+        options = {"margin_s": margin_s, "allow_code": needs_code(run, "messages")}
+        command = normal_command("spacetime", "RUN", around=around, host=window.host, **options)
         with whole_file(target) as partial, stamping_of(run, command):
             called = {**(manifest.get("host_names") or {}), **(manifest.get("station_names") or {})}
             arrows = draw(messages, events, window, partial, run.resolve().name, called)

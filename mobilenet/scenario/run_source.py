@@ -77,7 +77,8 @@ def _schedule(root: Node) -> AdversarySchedule:
 def command_of(name: str, scenario: Any) -> str:
     """What repeats a run, from the folder that holds its directory of that name."""
     verb = "serve" if scenario.protocol.name == "datagrams" else "run"
-    return f"mobilenet {verb} {quoted(Path(name) / 'scenario.yaml')} --out {quoted(Path(name + '-again'))}{permission(scenario)}"
+    file, again = quoted(Path(name) / "scenario.yaml"), quoted(Path(name + "-again"))
+    return f"mobilenet {verb} {file} --out {again}{permission(scenario)}"
 
 
 def permission(*scenarios: Any) -> str:

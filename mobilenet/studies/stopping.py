@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.quoting import unknown
 from mobilenet.studies import StudyError
 from mobilenet.studies.declaration import Replications, Until
 from mobilenet.studies.parts import in_order
@@ -42,8 +43,7 @@ def still_open(folder: Path, targets: list[int], rule: Replications, confidence:
         if width is not None and width > rule.until.relative_half_width and targets[number] < rule.most:
             found.append(Open(number, width))
     if known and rule.until.metric not in known:
-        there = ", ".join(sorted(known))
-        raise StudyError(f"replications.until.metric: unknown metric {rule.until.metric!r}; the metrics are: {there}")
+        raise StudyError(f"replications.until.metric: {unknown('metric', rule.until.metric, sorted(known))}")
     return sorted(found, key=lambda one: (-one.relative_half_width, one.configuration))
 
 

@@ -14,14 +14,13 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobilenet.api import run
 from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.registry import MOBILE
-from mobilenet.quoting import as_file_name
+from mobilenet.quoting import as_file_name, unknown
 from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.stamp import in_document
 from mobilenet.rundir.writer import write_json
@@ -131,11 +130,7 @@ def require_metric(study: Study, metric: str) -> None:
     # how a plug-in calls its buffers is known when it has run
     may_be = isinstance(scenario.protocol, OwnProtocol) and re.fullmatch(r"(host|station)_.+_(mean|max)", metric)
     if metric not in known and not may_be:
-        close = get_close_matches(metric, known, 1)
-        raise StudyError(
-            f"unknown metric {metric!r}{f' (did you mean {close[0]!r}?)' if close else ''}; the metrics are:"
-            f" {', '.join(known)}"
-        )
+        raise StudyError(unknown("metric", metric, known))
 
 
 def known_metrics() -> list[str]:

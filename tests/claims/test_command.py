@@ -189,7 +189,7 @@ def test_a_metric_that_only_a_plug_in_could_have(tmp_path: Path) -> None:
     words = ("claims", "claims.yaml", "--quiet", "--workers", "1")
     assert "--allow-code" in one_line(mobilenet(*words, place=tmp_path), 2)
     line = one_line(mobilenet(*words, "--allow-code", place=tmp_path), 2)
-    assert "claims.yaml:4: claims.short.metric: host_waitin_mean: no run has this metric (did you mean" in line
+    assert "claims.yaml:4: claims.short.metric: unknown metric 'host_waitin_mean' (did you mean 'host_wait" in line
 
 
 def test_failed_runs_leave_it_unfinished(tmp_path: Path) -> None:

@@ -56,16 +56,17 @@ def test_claims_and_their_studies(tmp_path: Path) -> None:
 
 def test_a_capacity_search_and_a_screening(tmp_path: Path) -> None:
     aloha(tmp_path)
-    bare = "aloha.yaml --set duration_s=1 --allow-code --workers 1 --out out".split()
-    asked = "--vary hosts.count --from 2 --to 4 --require".split()
-    done = mobilenet("capacity", *bare, *asked, "collision_ratio_addressed <= 0.9", place=tmp_path)
+    bare = "aloha.yaml --set duration_s=1 --allow-code --workers 1 --out out"
+    asked = "--vary hosts.count --from 2 --to 4 --require 'collision_ratio_addressed <= 0.9'"
+    done = mobilenet("capacity", *shlex.split(f"{bare} {asked}"), place=tmp_path)
     assert done.returncode == 0, done
     for name in ("capacity.json", "capacity.svg", "capacity.md", "capacity.csv"):
         again = last_line(f"out/{name}", tmp_path)
         assert again.startswith("Next: mobilenet capacity aloha.yaml ") and again.endswith(" --allow-code"), again
     shutil.rmtree(tmp_path / "out")
-    keys = "--keys hosts.count=2:5,protocol.settings.probability=0.01:0.05 --trajectories 4 --replications 2".split()
-    done = mobilenet("sensitivity", *bare, *keys, "--metric", "collision_ratio_addressed", place=tmp_path)
+    keys = "--keys hosts.count=2:5,protocol.settings.probability=0.01:0.05 --trajectories 4 --replications 2"
+    words = shlex.split(f"{bare} {keys} --metric collision_ratio_addressed")
+    done = mobilenet("sensitivity", *words, place=tmp_path)
     assert done.returncode == 0, done
     again = last_line("out/sensitivity.csv", tmp_path)
     assert again.startswith("Next: mobilenet sensitivity aloha.yaml ") and again.endswith(" --allow-code"), again

@@ -98,7 +98,7 @@ def test_figures_that_are_not_there(run: mobilenet.Run, study: Path, tmp_path: P
     with pytest.raises(RunError, match=r"^figure 'delay': not available for this run; expected one of delays, "):
         run.plot("delay")
     found = mobilenet.StudyFrames(study)
-    with pytest.raises(StudyError, match=r"^metric delivery_delay: not measured in this study; did you mean '"):
+    with pytest.raises(StudyError, match=r"^unknown metric 'delivery_delay' \(did you mean '"):
         found.plot("delivery_delay")
     with pytest.raises(StudyError, match=r"^x range: expected a factor of the study: hosts\.count, wireless\.loss$"):
         found.plot(x="range")

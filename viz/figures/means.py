@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import pandas as pd
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import counted, unknown
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.declaration import MOST_LEVELS
@@ -56,9 +55,7 @@ def metrics_of_interest(tables: StudyTables, wanted: Sequence[str] = ()) -> list
     measured = dict.fromkeys(row["metric"] for row in tables.summary)
     for metric in wanted:
         if metric not in measured:
-            close = get_close_matches(metric, measured, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; the metrics are: {', '.join(measured)}"
-            raise StudyError(f"metric {metric}: not measured in this study{hint}")
+            raise StudyError(unknown("metric", metric, list(measured)))
     if wanted:
         return list(dict.fromkeys(wanted))
     compared = [finding["metric"] for finding in tables.comparison["findings"]] if tables.comparison else []

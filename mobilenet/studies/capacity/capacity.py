@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mobilenet.quoting import unknown
 from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.stamp import in_document, in_text
 from mobilenet.rundir.writer import write_json
@@ -112,9 +112,7 @@ class Rounds:
         known = sorted({name for own in rows.values() for row in own for name in row})
         for one in self._plan.requirements:
             if known and one.metric not in known:
-                close = get_close_matches(one.metric, known, 1)
-                meant = f" (did you mean {close[0]!r}?)" if close else ""
-                raise StudyError(f"{one.metric}: no run has this metric{meant}; the metrics are: {', '.join(known)}")
+                raise StudyError(unknown("metric", one.metric, known))
 
 
 def search(

@@ -13,7 +13,6 @@ Source    Nakagami, shadowing and path loss with the defaults of mobilenet/propa
 from __future__ import annotations
 
 import math
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from mobilenet.network.radio.links import cell_m, rate_reach_m
@@ -23,6 +22,7 @@ from mobilenet.network.radio.reception import hundredths
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.parameters import PathLossParameters
 from mobilenet.propagation.path_loss import loss_table
+from mobilenet.quoting import unknown
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.radio_preflight import REACHES, STRANGE_HYSTERESIS
 
@@ -96,9 +96,7 @@ def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) 
 def _require_known(name: str, own: str) -> None:
     known = [*dict.fromkeys([own, *RADIOS])]
     if name not in known:
-        close = get_close_matches(name, known, 1)
-        meant = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ScenarioError(f"unknown radio {name!r}{meant}; the radios are: {', '.join(known)}")
+        raise ScenarioError(unknown("radio", name, known))
 
 
 def _disk(scenario: Scenario, name: str) -> Radio:

@@ -177,7 +177,7 @@ def test_a_metric_that_only_a_plug_in_could_have(place: Path) -> None:
         "capacity", scenario, "--vary", "workload.interval_s", "--from", "0.2", "--to", "0.5", "--allow-code",
         "--require", "host_waitin_mean <= 1", "--set", "duration_s=21", "--out", "metric", "--quiet", place=place,
     )  # fmt: skip
-    assert "host_waitin_mean: no run has this metric (did you mean 'host_waiting_mean'?)" in one_line(done, 2)
+    assert "unknown metric 'host_waitin_mean' (did you mean 'host_waiting_mean'?); the metrics" in one_line(done, 2)
 
 
 def test_failed_runs_leave_it_unfinished(tmp_path: Path) -> None:
