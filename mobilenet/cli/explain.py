@@ -81,7 +81,9 @@ def _print(file: Path, found: Provenance | None, place: Path | None, there: Inpu
 
 
 def _words(inputs: Inputs) -> str:
-    names = {"run": "a run", "study": "a study", "file": "a file of tracks"}
+    names = {"run": "a run", "study": "a study", "studies": "several studies", "file": "a file of tracks"}
+    if inputs.kind == "paper":
+        return f"{counted(inputs.runs, 'run')} of the experiments in a paper"
     many = f" of {counted(inputs.runs, 'run')}" if inputs.kind != "run" and inputs.runs else ""
     return f"{names.get(inputs.kind, inputs.kind)}{many}"
 

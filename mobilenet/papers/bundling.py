@@ -20,7 +20,16 @@ import numpy as np
 from mobilenet import shipped
 from mobilenet.clock import SECOND
 from mobilenet.papers.agreement import document, held_against, percent
-from mobilenet.papers.jobs import Job, Result, perform_all, prepare, say_what_is_not_valid, sizes
+from mobilenet.papers.jobs import (
+    Job,
+    Result,
+    in_markdown,
+    perform_all,
+    prepare,
+    say_what_is_not_valid,
+    sizes,
+    stamping_of_jobs,
+)
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.rows import write_rows
@@ -57,13 +66,15 @@ def reproduce(
     """
     wanted = sizes(max_n, processes)
     jobs = list(_jobs(wanted))
-    prepare(out, jobs)
-    results = perform_all(jobs, workers, say, out / "bundling.results.jsonl")
-    say_what_is_not_valid(results, say)
-    rows = list(_rows(results, wanted))
-    write_rows(out, "bundling", rows)
-    write_rows(out, "bundling_packets", list(_packets(results, max(wanted))))
-    write_text(out / "bundling.md", document("Rodrigues et al. (LADC 2018), tables 2 to 5", HEAD, rows))
+    with stamping_of_jobs("bundling", jobs, max_n, processes):
+        prepare(out, jobs, "bundling.results.jsonl")
+        results = perform_all(jobs, workers, say, out / "bundling.results.jsonl")
+        say_what_is_not_valid(results, say)
+        rows = list(_rows(results, wanted))
+        write_rows(out, "bundling", rows)
+        write_rows(out, "bundling_packets", list(_packets(results, max(wanted))))
+        title = "Rodrigues et al. (LADC 2018), tables 2 to 5"
+        write_text(out / "bundling.md", in_markdown(document(title, HEAD, rows)))
     return rows
 
 

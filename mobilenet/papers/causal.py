@@ -31,7 +31,16 @@ from mobilenet.papers.causal_distributions import (
     spread,
     stated_values,
 )
-from mobilenet.papers.jobs import Job, Result, perform_all, prepare, say_what_is_not_valid, sizes
+from mobilenet.papers.jobs import (
+    Job,
+    Result,
+    in_markdown,
+    perform_all,
+    prepare,
+    say_what_is_not_valid,
+    sizes,
+    stamping_of_jobs,
+)
 from mobilenet.shipped import PAPERS
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import t_interval
@@ -66,13 +75,14 @@ def reproduce(
     """
     wanted = sizes(max_n, processes)
     jobs = list(_jobs(wanted))
-    prepare(out, jobs)
-    results = perform_all(jobs, workers, say, out / "causal.results.jsonl")
-    say_what_is_not_valid(results, say)
-    rows = list(_rows(results, wanted))
-    write_rows(out, "causal", rows)
-    write_rows(out, "causal_distributions", list(_spread(results, wanted)))
-    write_text(out / "causal.md", document("Rodrigues, Duarte, Arantes, section 5", HEAD, rows))
+    with stamping_of_jobs("causal", jobs, max_n, processes):
+        prepare(out, jobs, "causal.results.jsonl")
+        results = perform_all(jobs, workers, say, out / "causal.results.jsonl")
+        say_what_is_not_valid(results, say)
+        rows = list(_rows(results, wanted))
+        write_rows(out, "causal", rows)
+        write_rows(out, "causal_distributions", list(_spread(results, wanted)))
+        write_text(out / "causal.md", in_markdown(document("Rodrigues, Duarte, Arantes, section 5", HEAD, rows)))
     return rows
 
 

@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from mobilenet import shipped
 from mobilenet.papers.watch import Watch, Watched, delivered, latencies
 from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.provenance import combined
+from mobilenet.rundir.stamp import PAPER, Inputs, in_text, made, normal_command, stamping, write_sidecar
 from mobilenet.workers import as_done
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from mobilenet.simulation.outcome import Outcome
 
 SCENARIOS = shipped.SCENARIOS / "vcube"
+LARGEST = 1024  # processes
 
 
 Done = TypeVar("Done")
@@ -184,16 +188,35 @@ def _is_torn(results: Path) -> bool:
         return file.read(1) != b"\n"
 
 
-def prepare(out: Path, jobs: Sequence[Job]) -> None:
-    """Create the directory, and find all errors before the first run. Raises ScenarioError."""
+def prepare(out: Path, jobs: Sequence[Job], results: str | None = None) -> None:
+    """Create the directory, and find all errors before the first run. `results`: the name of the file that keeps them.
+    Raises ScenarioError.
+    """
     for job in jobs:
         identity(job)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=out):
             pass
+        if results is not None:
+            write_sidecar(out / results)
     except OSError as error:
         raise ScenarioError(f"{out}: cannot be written: {error.strerror}; name another directory with --out") from None
+
+
+def stamping_of_jobs(
+    paper: str, jobs: Sequence[Job], max_n: int, processes: int | None
+) -> AbstractContextManager[None]:
+    """Give all files that are written inside the provenance of the jobs of a paper."""
+    scenarios = combined(json.dumps(scenario_of(job).model_dump(mode="json"), sort_keys=True) for job in jobs)
+    most = None if processes is not None or max_n == LARGEST else max_n
+    command = normal_command("reproduce", paper, max_n=most, processes=processes)
+    return stamping(made(command, Inputs(PAPER, scenarios, None, len(jobs))))
+
+
+def in_markdown(text: str) -> str:
+    """Return a document with its provenance in a comment."""
+    return in_text(text, "\n<!-- ", " -->")
 
 
 def sizes(max_n: int, processes: int | None) -> list[int]:

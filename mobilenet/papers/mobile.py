@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.papers import mobile_series as series
-from mobilenet.papers.jobs import markdown
+from mobilenet.papers.jobs import in_markdown, markdown
 from mobilenet.papers.mobile_plan import ENGINEERING, EXPERIMENTS, KNOWN_TO, WORDS, Experiment
 from mobilenet.papers.mobile_tables import (
     Rows,
@@ -36,6 +36,8 @@ from mobilenet.papers.mobile_tables import (
     values_of,
     verdict_rows,
 )
+from mobilenet.rundir.provenance import stamping_of
+from mobilenet.rundir.stamp import normal_command
 from mobilenet.shipped import PAPERS
 from mobilenet.studies.batch import Progress
 from mobilenet.studies.rows import write_rows
@@ -97,9 +99,13 @@ def hold_against_print(out: Path, engineering: bool) -> list[Line]:
         "mobile_lengths": length_rows(out, runs),
         "mobile_verdicts": verdict_rows(out, runs),
     }
-    for name, table in {"mobile": rows, **tables, "mobile_over_time": over_time(out, runs)}.items():
-        write_rows(out, name, table)
-    write_text(out / "mobile.md", document(rows, tables, bool(others)))
+    tables_of_figures = {"mobile_over_time": over_time(out, runs)}
+    studies = [out / one.name for one in EXPERIMENTS]
+    studies += [out / "engineering" / one.name for one in ENGINEERING if engineering]
+    with stamping_of(studies, normal_command("reproduce", "mobile", engineering=engineering)):
+        for name, table in {"mobile": rows, **tables, **tables_of_figures}.items():
+            write_rows(out, name, table)
+        write_text(out / "mobile.md", in_markdown(document(rows, tables, bool(others))))
     return lines
 
 

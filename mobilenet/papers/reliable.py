@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.papers.jobs import Job, Result, markdown, perform_all, prepare, sizes
+from mobilenet.papers.jobs import Job, Result, in_markdown, markdown, perform_all, prepare, sizes, stamping_of_jobs
 from mobilenet.papers.reliable_counts import count_all
 from mobilenet.papers.reliable_statements import (
     ALL_MISTAKEN,
@@ -85,25 +85,23 @@ def reproduce(
         raise ScenarioError(f"--processes {processes}: DPath-RB runs on a full hypercube; expected a power of two")
     wanted = sizes(max_n, processes)
     jobs = list(_jobs(wanted))
-    prepare(out, jobs)
-    kept = out / "reliable.results.jsonl"
-    results = perform_all(jobs, workers, say, kept)
-    seen = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_noticed(n) for n in wanted]
-    counts = count_all(seen, workers, say, kept)
-    rows = [_row(key, found) for key, found in results.items()]
-    found = list(
-        statements(
-            wanted, Runs({_place(row): row for row in rows}, {(e, p, n): one for (e, n, p), one in counts.items()})
+    with stamping_of_jobs("reliable", jobs, max_n, processes):
+        kept = out / "reliable.results.jsonl"
+        prepare(out, jobs, kept.name)
+        results = perform_all(jobs, workers, say, kept)
+        seen = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_noticed(n) for n in wanted]
+        counts = count_all(seen, workers, say, kept)
+        rows = [_row(key, found) for key, found in results.items()]
+        ours = Runs({_place(row): row for row in rows}, {(e, p, n): one for (e, n, p), one in counts.items()})
+        found = list(statements(wanted, ours))
+        rows = [_rounded(row) for row in rows]
+        write_rows(out, "reliable", rows)
+        write_rows(out, "statements", found)
+        text = markdown(HEAD, [[row[name] for name in HEAD] for row in rows])
+        text += "\n" + markdown(
+            ("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in found]
         )
-    )
-    rows = [_rounded(row) for row in rows]
-    write_rows(out, "reliable", rows)
-    write_rows(out, "statements", found)
-    text = markdown(HEAD, [[row[name] for name in HEAD] for row in rows])
-    text += "\n" + markdown(
-        ("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in found]
-    )
-    write_text(out / "reliable.md", text)
+        write_text(out / "reliable.md", in_markdown(text))
     verdicts = Counter(s["verdict"] for s in found)
     told = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name])
     say(f"{counted(len(found), 'statement')}: {told}")

@@ -117,12 +117,22 @@ def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
     return None, None
 
 
+@contextmanager
+def stamping_like(table: Path) -> Iterator[None]:
+    """Give all files that are written inside the provenance of a table that the same command wrote."""
+    if (found := carried(table)) is None:  # by an older version
+        yield
+        return
+    with stamping(found):
+        yield
+
+
 # --- what a file carries
 
 
 def carried(file: Path) -> Provenance | None:
     """Read the provenance inside a file or from its sidecar; None if there is none, or none that can be read."""
-    sidecar = file.with_name(file.name + SIDECAR)
+    sidecar = file if file.name.endswith(SIDECAR) else file.with_name(file.name + SIDECAR)
     read = READERS.get(file.suffix.lower(), _in_comment)
     try:
         text = sidecar.read_text(encoding="ascii") if sidecar.is_file() else read(file)

@@ -28,7 +28,7 @@ SIDECAR = ".provenance.json"
 COMMIT = "commit.txt"  # in an installed package
 PACKAGE = Path(__file__).parents[1]
 # what a file was made from
-RUN, RUNS, STUDY, STUDIES, CLAIMS, FILE = "run", "runs", "study", "studies", "claims", "file"
+RUN, RUNS, STUDY, STUDIES, CLAIMS, PAPER, FILE = "run", "runs", "study", "studies", "claims", "paper", "file"
 
 
 class Inputs(NamedTuple):

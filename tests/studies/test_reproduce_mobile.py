@@ -21,6 +21,7 @@ from mobilenet.studies.configurations import configurations, planned
 from mobilenet.studies.spark import local_master
 from mobilenet.studies.statistics import t_interval
 from mobilenet.studies.study import known_metrics
+from tests.tools import invoke
 
 ROOT = Path(__file__).parents[2]
 
@@ -198,3 +199,9 @@ def test_a_small_reproduction_from_runs_to_figures(tmp_path: Path, monkeypatch: 
     assert [path.name for path in mobile_figures(tmp_path / "out")] == [
         "mobile_figure_6.png", "mobile_figure_7.png", "mobile_figure_8.png", "mobile_tcp.png",
     ]  # fmt: skip
+    files = [path for path in (tmp_path / "out").iterdir() if path.is_file()]
+    assert {path.suffix for path in files} == {".csv", ".parquet", ".md", ".png", ".svg"}
+    for file in files:
+        said = invoke("explain", file)
+        assert said.exit_code == 0 and "from several studies of 16 runs" in said.output, (file, said.output)
+        assert said.output.endswith("Next: mobilenet reproduce mobile\n")

@@ -4,6 +4,7 @@ done again.
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -104,3 +105,22 @@ def test_a_reproduction_ends_with_how_much_agrees(paper: str, tmp_path: Path) ->
     text = (out / f"{paper}.md").read_text()
     assert text.startswith("# Rodrigues") and said[2] in text.splitlines()[2]
     assert text.count("\n| ") > len(table)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("paper", ["bundling", "causal", "reliable"])
+def test_each_file_names_its_command_and_comes_out_the_same(paper: str, tmp_path: Path) -> None:
+    for out in ("one", "other"):
+        done = invoke("reproduce", paper, "--processes", "8", "--workers", "1", "--out", tmp_path / out)
+        assert done.exit_code == 0, done.output
+    files = [path for path in (tmp_path / "one").iterdir() if path.is_file()]
+    assert {path.suffix for path in files} == {".csv", ".parquet", ".md", ".png", ".svg", ".jsonl", ".json"}
+    for file in files:
+        if file.suffix != ".jsonl":  # in the order in which its runs were done
+            assert file.read_bytes() == (tmp_path / "other" / file.name).read_bytes(), file
+        done = invoke("explain", file, "--json")
+        assert done.exit_code == 0, (file, done.output)
+        found = json.loads(done.output)
+        assert found["command"] == f"mobilenet reproduce {paper} --processes 8" and found["kind"] == "paper"
+        assert found["runs"] >= 8 and len(found["scenario_sha256"]) == 64
+    assert invoke("explain", files[0]).output.endswith(f"Next: mobilenet reproduce {paper} --processes 8\n")

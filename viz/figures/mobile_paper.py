@@ -15,6 +15,8 @@ from typing import Any
 
 import pandas as pd
 
+from mobilenet.rundir.provenance import stamping_like
+
 from ..style import COLOURS, FAULT, LINES, caption, inner_legend, page, plain_log, save_all, with_intervals
 
 PROTOCOLS = {"static": "mobile broadcast", "tcp_static": "flooding over TCP"}
@@ -33,7 +35,7 @@ def mobile_figures(folder: Path) -> list[Path]:
         "tcp": lambda axes: _tcp(axes, over_time, lengths),
     }
     for name, draw in figures.items():
-        with page(11, 4.4, 1, 2) as (figure, axes):
+        with page(11, 4.4, 1, 2) as (figure, axes), stamping_like(folder / "mobile.parquet"):
             caption(figure, draw(axes))
             save_all(figure, folder, f"mobile_{name}")
         drawn.append(folder / f"mobile_{name}.png")

@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from mobilenet.quoting import counted
+from mobilenet.rundir.provenance import stamping_like
 
 from ..style import (
     COLOURS,
@@ -41,7 +42,7 @@ def paper_figures(paper: str, folder: Path) -> list[Path]:
     drawn = []
     for name, (source, draw) in FIGURES[paper].items():
         table = pd.read_csv(folder / f"{source}.csv")
-        with page(11, 4.4, 1, 2) as (figure, axes):
+        with page(11, 4.4, 1, 2) as (figure, axes), stamping_like(folder / f"{source}.parquet"):
             note = draw(axes, table)
             handles, labels = axes[0].get_legend_handles_labels()
             if axes[0].get_legend() is None:  # else each has its own
