@@ -5,8 +5,8 @@
     run.verdict, run.metrics, run.events
 
 Names     run(scenario, seed, out, overrides) -> Run; load(directory) -> Run; study(file, out) -> StudyFrames;
-          capacity(scenario, vary, low, high, require) -> Capacity; live(scenario, seed) -> LiveSession; Scenario,
-          ScenarioError
+          capacity(scenario, vary, low, high, require) -> Capacity; sensitivity(scenario, keys) -> Sensitivity;
+          claims(file) -> ClaimAnswers; live(scenario, seed) -> LiveSession; Scenario, ScenarioError
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from mobilenet.engine import native
 
 __version__ = "0.1.0"
 __all__ = [
-    "Capacity", "Run", "Scenario", "ScenarioError", "StudyFrames", "capacity", "live", "load", "run", "study",
+    "Capacity", "ClaimAnswers", "Run", "Scenario", "ScenarioError", "Sensitivity", "StudyFrames", "capacity", "claims",
+    "live", "load", "run", "sensitivity", "study",
 ]  # fmt: skip
 
 _HOMES = {  # imported when first used, so that importing the package costs nothing
@@ -34,6 +35,10 @@ _HOMES = {  # imported when first used, so that importing the package costs noth
     "study": ("mobilenet.notebook.studies", "study"),
     "capacity": ("mobilenet.notebook.capacity", "capacity"),
     "Capacity": ("mobilenet.notebook.capacity", "Capacity"),
+    "claims": ("mobilenet.notebook.claims", "claims"),
+    "ClaimAnswers": ("mobilenet.notebook.claims", "ClaimAnswers"),
+    "sensitivity": ("mobilenet.notebook.sensitivity", "sensitivity"),
+    "Sensitivity": ("mobilenet.notebook.sensitivity", "Sensitivity"),
     "StudyFrames": ("mobilenet.notebook.studies", "StudyFrames"),
     "Scenario": ("mobilenet.scenario", "Scenario"),
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),

@@ -30,7 +30,7 @@ FLOORS = (
     ("api", "workers"),
     ("studies", "swarm", "replay", "exhaustion"),
     ("papers",),
-    ("claims",),
+    ("claim_files",),
     ("viz",),
     ("notebook", "artefact"),
     ("interactive",),

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mobilenet.claims.answer import Answered, answered
-from mobilenet.claims.declaration import Answer, Claims
-from mobilenet.claims.looks import Looks
-from mobilenet.claims.questions import Cell, Plan, questions
+from mobilenet.claim_files.answer import Answered, answered
+from mobilenet.claim_files.declaration import Answer, Claims
+from mobilenet.claim_files.looks import Looks
+from mobilenet.claim_files.questions import Cell, Plan, questions
 from mobilenet.engine.random_streams import generator
 from mobilenet.scenario.yaml_reader import parse
 from mobilenet.shipped import SCENARIOS

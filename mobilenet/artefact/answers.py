@@ -2,7 +2,7 @@
 
 Shapes    name in the archive -> content
 Errors    ArtefactError: not all claims are answered, or the answers are damaged
-Source    ours: docs/guide/artefact.md; mobilenet/claims/answer.py
+Source    ours: docs/guide/artefact.md; mobilenet/claim_files/answer.py
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.artefact import ArtefactError
-from mobilenet.claims.answering import KEPT, MARK
+from mobilenet.claim_files.answering import KEPT, MARK
 
 ANSWERS = (MARK, "claims.csv", "claims.md")
 Files = dict[str, bytes]

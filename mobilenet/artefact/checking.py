@@ -24,9 +24,9 @@ from mobilenet.artefact.comparing import Line, Sameness, compare_claims, compare
 from mobilenet.artefact.inside import require_inside
 from mobilenet.artefact.making import code_in, made_by, studies_of
 from mobilenet.artefact.parts import CLAIMS, STUDIES, Part
-from mobilenet.claims.answering import KEPT, MARK, Means, answer
-from mobilenet.claims.declaration import Claims
-from mobilenet.claims.questions import plan
+from mobilenet.claim_files.answering import KEPT, MARK, Means, answer
+from mobilenet.claim_files.declaration import Claims
+from mobilenet.claim_files.questions import plan
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import counted, first_line
 from mobilenet.studies import OutError

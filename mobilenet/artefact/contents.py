@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.answers import Files, answers_of, require_answered
 from mobilenet.artefact.parts import STUDIES, Part
-from mobilenet.claims.answering import KEPT
-from mobilenet.claims.declaration import Claims
+from mobilenet.claim_files.answering import KEPT
+from mobilenet.claim_files.declaration import Claims
 from mobilenet.rundir.provenance import carried, inputs_of
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.viz.figures import study_figures

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.parts import CLAIMS, Part
-from mobilenet.claims.answering import KEPT
+from mobilenet.claim_files.answering import KEPT
 from mobilenet.scenario.base import read
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.studies.declaration import KEPT as CONFIGURATION

@@ -22,8 +22,8 @@ from mobilenet.artefact.crate import About, metadata
 from mobilenet.artefact.parts import CLAIMS, Part, parts_of
 from mobilenet.artefact.readme import CRATE, INSTALLED, LOCK, Summary, readme
 from mobilenet.artefact.writing import write
-from mobilenet.claims.answering import KEPT, MARK
-from mobilenet.claims.declaration import Claims
+from mobilenet.claim_files.answering import KEPT, MARK
+from mobilenet.claim_files.declaration import Claims
 from mobilenet.rundir.provenance import carried
 from mobilenet.rundir.stamp import PACKAGE, commit
 from mobilenet.studies.csv_tables import read_rows

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mobilenet.artefact import ArtefactError
-from mobilenet.claims.answering import KEPT, MARK, default_directory
-from mobilenet.claims.declaration import Claims
+from mobilenet.claim_files.answering import KEPT, MARK, default_directory
+from mobilenet.claim_files.declaration import Claims
 from mobilenet.quoting import as_file_name, quoted
 
 STUDIES, CLAIMS = "studies", "claims"  # their folders in the archive

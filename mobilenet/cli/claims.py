@@ -42,9 +42,9 @@ def claims(
     """
     refuse_both(master, workers)
     with reporting((quiet or as_json) and not dry_run):
-        from mobilenet.claims.answering import QUICK_S, Means, answer, default_directory
-        from mobilenet.claims.declaration import Claims
-        from mobilenet.claims.questions import plan
+        from mobilenet.claim_files.answering import QUICK_S, Means, answer, default_directory
+        from mobilenet.claim_files.declaration import Claims
+        from mobilenet.claim_files.questions import plan
         from mobilenet.studies.spark import local_master
 
         planned, place = plan(Claims.load(file, seed), allow_code), out or default_directory(file)
@@ -67,7 +67,7 @@ def _announce(planned: Any, place: Path) -> None:
 
 def _end(outcome: Any, again: str, as_json: bool) -> None:
     """Print the answers; exit with 0 if all of them are there and as expected."""
-    from mobilenet.claims.words import HEAD, cells, sentence, summary
+    from mobilenet.claim_files.words import HEAD, cells, sentence, summary
 
     for line in [f"failed: {line}" for line in outcome.failed[:10]]:
         say(line, always=not as_json)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from mobilenet.claims.declaration import Claims
+from mobilenet.claim_files.declaration import Claims
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.studies.declaration import Study
 

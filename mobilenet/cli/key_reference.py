@@ -318,7 +318,7 @@ def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
 
 def _models() -> dict[str, type[BaseModel]]:
     """What files may contain, by title."""
-    from mobilenet.claims.declaration import Claims
+    from mobilenet.claim_files.declaration import Claims
     from mobilenet.scenario.mobile import Scenario
     from mobilenet.scenario.processes import ProcessScenario
     from mobilenet.studies.declaration import Study

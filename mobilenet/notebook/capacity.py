@@ -17,17 +17,16 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mobilenet.notebook.asking import naming_out, require_out, spark_master
 from mobilenet.notebook.studies import StudyFrames
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import spelled_out
 from mobilenet.scenario.given import plain_values
-from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.capacity import capacity as capacities
 from mobilenet.studies.capacity.answer import Found, Number
 from mobilenet.studies.capacity.question import BUDGET, Question, default_directory, plan
 from mobilenet.studies.capacity.words import answer, assurance, support
-from mobilenet.studies.spark import local_master
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,10 +116,8 @@ def capacity(
     `resolution`: the step of the key; `error`: the probability of a wrong answer; `budget`: the maximum
     number of runs; `overrides`: as for run; `workers`, `master`, `allow_code`: as for study.
     """
-    if workers is not None and master is not None:
-        raise StudyError("workers sets the number of cores on this machine; with master, the master sets it")
-    if isinstance(scenario, Mapping) and out is None:
-        raise StudyError("out: missing; a scenario that is given as a dictionary needs a directory")
+    where = spark_master(workers, master)
+    require_out(scenario, out)
     given = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario
     texts = (require,) if isinstance(require, str) else tuple(require)
     if not all(isinstance(text, str) for text in texts):
@@ -130,8 +127,6 @@ def capacity(
     question = Question(given, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes)
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
-    try:
-        done = capacities.search(planned, place, master or local_master(workers), progress, allow_code=allow_code)
-    except OutError as problem:
-        raise StudyError(f"{problem.what}; choose another directory for out") from None
+    with naming_out():
+        done = capacities.search(planned, place, where, progress, allow_code=allow_code)
     return Capacity(place, done.found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -13,8 +14,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from mobilenet.claims import answering
+import mobilenet as package
+from mobilenet.claim_files import answering
 from mobilenet.rundir.stamp import KEY
+from mobilenet.studies import StudyError
 from tests.cli.command import COMMAND, FIRST, mobilenet, one_line
 
 pytestmark = pytest.mark.spark
@@ -157,6 +160,45 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
     assert lines[-1] == "Next: mobilenet claims claims.yaml --out out"
     assert mobilenet(*shlex.split(lines[-1])[2:], "--quiet", place=tmp_path).returncode == 4
     assert contents(tmp_path / "out") == contents(place / "out")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_quick_stops_in_time_in_the_middle_of_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = FILE.replace("\nclaims:", "\n  hours: {scenario: first.yaml, set: {duration_s: 36000}}\nclaims:")
+    claims_file(
+        tmp_path, f"{text}  late: {{relation: within, metric: broadcasts, value: {{experiment: hours}}, at_most: 9}}\n"
+    )
+    monkeypatch.setattr(answering, "QUICK_S", 45)
+    began_s = time.monotonic()
+    done = mobilenet("claims", "claims.yaml", "--quick", "--out", "out", "--workers", "1", place=tmp_path)
+    assert done.returncode == 4 and time.monotonic() - began_s < 45 + 30
+    found = {one["claim"]: one for one in json.loads((tmp_path / "out" / "claims.json").read_text())["claims"]}
+    assert found["late"]["left"] and found["late"]["answer"] == "undecided" and found["fast"]["answer"] == "holds"
+    assert "late" in next(line for line in done.stdout.splitlines() if line.startswith("left: "))
+    assert not list(tmp_path.glob("out/hours/runs/c*"))
+
+
+def test_from_python(place: Path, tmp_path: Path) -> None:
+    claims_file(tmp_path)
+    shutil.copytree(place / "out", tmp_path / "out")
+    for _ in range(2):  # the name stays the function when its modules are loaded
+        found = package.claims(tmp_path / "claims.yaml", out=tmp_path / "out", workers=1)
+    assert (found["fast"], found["slower"], found["unlike"]) == ("holds", "does not hold", "undecided")
+    table = pd.read_csv(place / "out" / "claims.csv")
+    assert found.answers["answer"].tolist() == table["answer"].tolist()
+    assert found.answers["value"].tolist()[:3] == pytest.approx(table["value"].tolist()[:3])
+    assert not found.unexpected and not found.left and not found.failed
+    assert found.runs == len(found.study("loss").runs) + len(found.study("again").runs)
+    assert found.sentences()[-1].startswith("6 claims: 4 hold, ") and "<li>fast: holds" in found._repr_html_()
+    with pytest.raises(KeyError, match="unknown claim 'fest'"):
+        found["fest"]
+    with pytest.raises(StudyError, match=r"unknown experiment 'los' \(did you mean 'loss'"):
+        found.study("los")
+    with pytest.raises(StudyError, match="exists and does not contain answers to claims; choose another directory"):
+        package.claims(tmp_path / "claims.yaml", out=tmp_path)
+    with pytest.raises(StudyError, match="with master, the master sets it"):
+        package.claims(tmp_path / "claims.yaml", workers=1, master="local[1]")
 
 
 def test_another_seed_is_another_directory(place: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.claims.declaration import Claims
-from mobilenet.claims.questions import Cell, Plan, plan
+from mobilenet.claim_files.declaration import Claims
+from mobilenet.claim_files.questions import Cell, Plan, plan
 from mobilenet.parameters import ScenarioError
 from tests.cli.command import mobilenet, one_line
 from tests.conftest import SCENARIOS

@@ -36,5 +36,5 @@ def test_the_same_answers_twice() -> None:
 
 def test_without_splitting_the_error_too_many_files_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """These laws expose a procedure that spends the whole error at each look at each claim."""
-    monkeypatch.setattr("mobilenet.claims.judge.share_of_look", lambda number: 1.0)
+    monkeypatch.setattr("mobilenet.claim_files.judge.share_of_look", lambda number: 1.0)
     assert repeated(20, error=0.05).wrong_files > most_wrong(20)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.claims.answer import answered, requirement
-from mobilenet.claims.declaration import Answer, Below, Grows, Near, Place, Within
-from mobilenet.claims.judge import Judged, judge
-from mobilenet.claims.looks import Looks
-from mobilenet.claims.questions import Cell, Inequality, Question
+from mobilenet.claim_files.answer import answered, requirement
+from mobilenet.claim_files.declaration import Answer, Below, Grows, Near, Place, Within
+from mobilenet.claim_files.judge import Judged, judge
+from mobilenet.claim_files.looks import Looks
+from mobilenet.claim_files.questions import Cell, Inequality, Question
 from mobilenet.engine.random_streams import generator
 from mobilenet.studies.statistics import look
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mobilenet.claims import published
-from mobilenet.claims.declaration import Answer, Claims, Published
-from mobilenet.claims.published import PaperTables, published_ids
-from mobilenet.claims.questions import plan
+from mobilenet.claim_files import published
+from mobilenet.claim_files.declaration import Answer, Claims, Published
+from mobilenet.claim_files.published import PaperTables, published_ids
+from mobilenet.claim_files.questions import plan
 from mobilenet.papers.agreement import AGREES, CONTRADICTED, DIFFERS
 from mobilenet.papers.bundling import PRINTED as BUNDLING
 from mobilenet.papers.reliable_statements import CHECKS

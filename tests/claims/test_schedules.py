@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mobilenet.claims import schedules
-from mobilenet.claims.declaration import Answer, NoViolation
-from mobilenet.claims.schedules import command, judge_answers, play
+from mobilenet.claim_files import schedules
+from mobilenet.claim_files.declaration import Answer, NoViolation
+from mobilenet.claim_files.schedules import command, judge_answers, play
 from mobilenet.swarm.campaign import Result
 
 CLAIM = NoViolation(relation="no_violation", schedules=6, seed=3)

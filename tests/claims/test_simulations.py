@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mobilenet.claims.answering import Means, answer
-from mobilenet.claims.declaration import Answer, Claims
-from mobilenet.claims.questions import plan
+from mobilenet.claim_files.answering import Means, answer
+from mobilenet.claim_files.declaration import Answer, Claims
+from mobilenet.claim_files.questions import plan
 from mobilenet.studies.spark import local_master, spark_session
 from validation.capacity import most_wrong
 

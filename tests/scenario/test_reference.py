@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.claims.declaration import Claims
+from mobilenet.claim_files.declaration import Claims
 from mobilenet.cli.key_reference import keys, listing, reference, source_of
 from mobilenet.metrics.registry import MOBILE, PROCESSES
 from mobilenet.parameters import Parameters, ScenarioError

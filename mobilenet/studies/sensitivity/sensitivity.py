@@ -55,6 +55,11 @@ class Question:
     option: str = "--keys"  # how messages call the keys
 
     @property
+    def word_for_set(self) -> str:
+        """How messages call `set`: as on the command line, or in Python."""
+        return "--set" if self.option.startswith("--") else "overrides"
+
+    @property
     def name(self) -> str:
         """How messages call the scenario."""
         return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
@@ -89,7 +94,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
     found = ranges(question.keys, scenario, question.option)
     for one in found:
         if one.key in bare.set:
-            raise ScenarioError(f"{question.option} {one.key}: --set gives it a fixed value")
+            raise ScenarioError(f"{question.option} {one.key}: {question.word_for_set} gives it a fixed value")
     _require_possible(question, bare, found)
     points = trajectories(len(found), question.trajectories, question.seed)
     levels = _levels(found, points)
@@ -216,5 +221,5 @@ def _require_possible(question: Question, study: Study, found: Sequence[Range]) 
 
 def _study(question: Question, more: Mapping[str, Any]) -> Study:
     given = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
-    fixed = {key: node.plain() for key, node in given_values(question.set).items()}
+    fixed = {key: node.plain() for key, node in given_values(question.set, question.word_for_set).items()}
     return Study.of({"scenario": given, "seed": question.seed, "set": fixed, **more}, Path(), question.name)

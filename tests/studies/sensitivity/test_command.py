@@ -10,6 +10,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import mobilenet as mobilenet_package
+from mobilenet.parameters import ScenarioError
+from mobilenet.studies import StudyError
 from mobilenet.studies.csv_tables import table_rows
 from mobilenet.studies.sensitivity.sensitivity import Question, plan, run
 from mobilenet.studies.spark import local_master, spark_session
@@ -43,6 +46,26 @@ def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
     assert "effects.svg" in drawn and "bootstrap" in (out / "figures" / "effects.svg").read_text()
     again = mobilenet(*ASKED, "--workers", "2", "--json", place=tmp_path)
     assert [row["key"] for row in json.loads(again.stdout)] == table["key"].tolist()
+    found = mobilenet_package.sensitivity(
+        FIRST, KEYS, trajectories=4, replications=2, overrides={"duration_s": 8}, out=out, workers=1
+    )
+    assert found.order() == table["key"].tolist() and found.study.path == out
+    assert found.ranking["size"].tolist() == pytest.approx(table["size"].tolist())
+    assert found.plot().axes and found.sentences() and table["key"][0] in found._repr_html_()
+
+
+def test_what_python_refuses(tmp_path: Path) -> None:
+    ask, keys = mobilenet_package.sensitivity, ["wireless.loss=0:0.3", "workload.interval_s"]
+    with pytest.raises(ScenarioError, match=r"^keys wireless.loss: overrides gives it a fixed value"):
+        ask(FIRST, keys, overrides={"wireless.loss": 0.1}, out=tmp_path)
+    with pytest.raises(ScenarioError, match=r"^keys: only wireless.loss; expected at least two keys"):
+        ask(FIRST, keys[0], out=tmp_path)
+    with pytest.raises(StudyError, match=r"^out: missing"):
+        ask({"seed": 1}, keys)
+    with pytest.raises(StudyError, match=r"^unknown metric 'delay'"):
+        ask(FIRST, keys, "delay", out=tmp_path)
+    with pytest.raises(StudyError, match=r"exists and is not a study; choose another directory for out$"):
+        ask(FIRST, keys, out=Path(__file__).parent, workers=1)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from mobilenet.claims.answer import Answered, Outcome
-from mobilenet.claims.declaration import Answer
+from mobilenet.claim_files.answer import Answered, Outcome
+from mobilenet.claim_files.declaration import Answer
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import counted, shown
 

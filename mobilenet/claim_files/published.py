@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from mobilenet.claims.declaration import Answer, Published
+from mobilenet.claim_files.declaration import Answer, Published
 from mobilenet.papers import causal, reliable
 from mobilenet.papers.agreement import AGREES
 from mobilenet.papers.reliable_statements import CHECKS

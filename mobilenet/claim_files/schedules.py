@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from mobilenet.claims.declaration import Answer, NoViolation
+from mobilenet.claim_files.declaration import Answer, NoViolation
 from mobilenet.papers.jobs import digest_of_code
 from mobilenet.swarm.campaign import again, run_campaign
 

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.claims.declaration import Answer
-from mobilenet.claims.questions import EXACTLY, Cell, Inequality, Question
+from mobilenet.claim_files.declaration import Answer
+from mobilenet.claim_files.questions import EXACTLY, Cell, Inequality, Question
 from mobilenet.studies.capacity.feasibility import NEVER, OF_BACKLOG, Row
 from mobilenet.studies.statistics import Bounds, Values, grows, may_grow, share_of_look, skewed_bounds
 

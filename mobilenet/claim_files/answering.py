@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mobilenet.claims.answer import Answered, Outcome, answered, quantity, requirement
-from mobilenet.claims.declaration import Answer, NoViolation, Published
-from mobilenet.claims.looks import Looks
-from mobilenet.claims.published import PaperTables
-from mobilenet.claims.questions import Cell, Plan, Question
-from mobilenet.claims.schedules import SECONDS_EACH, command, play
-from mobilenet.claims.words import markdown
+from mobilenet.claim_files.answer import Answered, Outcome, answered, quantity, requirement
+from mobilenet.claim_files.declaration import Answer, NoViolation, Published
+from mobilenet.claim_files.looks import Looks
+from mobilenet.claim_files.published import PaperTables
+from mobilenet.claim_files.questions import Cell, Plan, Question
+from mobilenet.claim_files.schedules import SECONDS_EACH, command, play
+from mobilenet.claim_files.words import markdown
 from mobilenet.quoting import as_file_name, counted, quoted, unknown
 from mobilenet.rundir.provenance import inputs_of_claims
 from mobilenet.rundir.stamp import in_document, in_text, made, stamping

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mobilenet.claims.declaration import Answer
-from mobilenet.claims.judge import Judged, Runs, judge
-from mobilenet.claims.questions import Cell, Question
+from mobilenet.claim_files.declaration import Answer
+from mobilenet.claim_files.judge import Judged, Runs, judge
+from mobilenet.claim_files.questions import Cell, Question
 from mobilenet.studies.statistics import look
 
 EXACT_RUNS = 2  # of a deterministic experiment: the second one shows that it is

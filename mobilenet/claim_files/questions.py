@@ -17,7 +17,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from mobilenet.claims.declaration import (
+from mobilenet.claim_files.declaration import (
     MARGIN,
     AnyClaim,
     Below,
@@ -33,7 +33,7 @@ from mobilenet.claims.declaration import (
     Published,
     Ratio,
 )
-from mobilenet.claims.published import published_ids
+from mobilenet.claim_files.published import published_ids
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.yaml_writer import inline

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mobilenet.claims.declaration import Answer, Below, Difference, Falls, Grows, NoViolation, Published, Ratio
-from mobilenet.claims.judge import Judged
-from mobilenet.claims.questions import Question
+from mobilenet.claim_files.declaration import Answer, Below, Difference, Falls, Grows, NoViolation, Published, Ratio
+from mobilenet.claim_files.judge import Judged
+from mobilenet.claim_files.questions import Question
 from mobilenet.metrics.registry import unit_of
 from mobilenet.studies.statistics import Bounds
 
