@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import resource_tracker
@@ -23,6 +23,7 @@ from mobilenet import safe_path
 Task = TypeVar("Task")
 Done = TypeVar("Done")
 TOGETHER = 4  # short tasks that a process is given at a time
+LOOK_S = 1.0
 AHEAD = 4  # batches of tasks that wait or run, for each process
 
 
@@ -54,18 +55,32 @@ def _processes(workers: int | None) -> Iterator[ProcessPoolExecutor]:
         try:
             yield pool
         except BaseException:
+            started = list((pool._processes or {}).values())
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in started:  # a task may be long, and nobody wants its result
+                process.terminate()
             raise
 
 
-def as_done(work: Callable[[Task], Done], tasks: Sequence[Task], workers: int | None) -> Iterator[tuple[int, Done]]:
-    """The place of each task and its result, in the order in which they are done; for few and long tasks."""
+def nothing() -> None: ...
+
+
+def as_done(
+    work: Callable[[Task], Done], tasks: Sequence[Task], workers: int | None, look: Callable[[], None] = nothing
+) -> Iterator[tuple[int, Done]]:
+    """The place of each task and its result, in the order in which they are done; for few and long tasks. `look` is
+    called every second, and may raise to stop.
+    """
     if not tasks:
         return
     with _processes(workers) as pool:
         futures = {pool.submit(work, task): place for place, task in enumerate(tasks)}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        left = set(futures)
+        while left:
+            done, left = wait(left, LOOK_S, FIRST_COMPLETED)
+            for future in done:
+                yield futures[future], future.result()
+            look()
 
 
 def in_order(work: Callable[[Task], Done], tasks: Iterable[Task], workers: int) -> Iterator[Done]:

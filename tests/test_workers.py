@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from itertools import count, islice
@@ -32,6 +33,18 @@ def test_results_in_the_order_of_tasks_without_end(workers: int) -> None:
 def test_results_as_they_are_done_name_their_task() -> None:
     assert sorted(as_done(square, [3, 5, 4], 2)) == [(0, 9), (1, 25), (2, 16)]
     assert list(as_done(square, [], 2)) == []
+
+
+def test_long_tasks_end_when_somebody_stops_them() -> None:
+    began_s, looks = time.monotonic(), count(1)
+
+    def look() -> None:
+        if next(looks) == 3:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        list(as_done(time.sleep, [600, 600, 600, 600], 2, look))
+    assert time.monotonic() - began_s < 30
 
 
 def test_what_the_work_raises_comes_through_and_so_does_the_death_of_a_process() -> None:

@@ -227,15 +227,11 @@ class _Work:
         for question in sorted(left, key=lambda one: getattr(one.claim, "largest", 0)):
             if isinstance(question.claim, Published):
                 self._means.check_time()
-                found = self._published.verdict(question.claim, self._print)
+                found = self._published.verdict(question.claim, self._means.say, self._means.check_time)
                 self._others[question.name] = Answered(
                     question, found.answer, quantity(question), "", requirement(question), None, 0,
                     self._published.command(question.claim), found.why,
                 )  # fmt: skip
-
-    def _print(self, line: str) -> None:
-        self._means.say(line)
-        self._means.check_time()
 
     def _play(self, question: Question, claim: NoViolation) -> None:
         self._means.check_time()

@@ -19,6 +19,7 @@ from mobilenet.papers import causal, reliable
 from mobilenet.papers.agreement import AGREES
 from mobilenet.papers.reliable_statements import CHECKS
 from mobilenet.quoting import quoted
+from mobilenet.workers import nothing
 
 HOLD, FAIL, UNCHECKED = "hold", ("fail", "hold in part"), "not checked"
 
@@ -45,11 +46,12 @@ class PaperTables:
         self._out, self._workers = out, workers
         self._found: dict[tuple[str, int], dict[str, Verdict]] = {}
 
-    def verdict(self, claim: Published, report: Callable[[str], None]) -> Verdict:
-        """Run what is missing; `report` is called now and then, and may raise to stop."""
+    def verdict(self, claim: Published, report: Callable[[str], None], look: Callable[[], None] = nothing) -> Verdict:
+        """Run what is missing; `look` is called every second, and may raise to stop."""
         key = claim.paper, claim.largest
         if key not in self._found:
-            self._found[key] = (self._sentences if claim.paper == "reliable" else self._numbers)(claim.largest, report)
+            of_paper = self._sentences if claim.paper == "reliable" else self._numbers
+            self._found[key] = of_paper(claim.largest, report, look)
         what = f"not checked with up to {claim.largest} processes"
         return self._found[key].get(claim.id, Verdict(Answer.UNDECIDED, what))
 
@@ -57,14 +59,14 @@ class PaperTables:
         """The command that shows it."""
         return f"mobilenet reproduce {claim.paper} --max-n {claim.largest} --out {quoted(self._out / claim.paper)}"
 
-    def _sentences(self, largest: int, report: Callable[[str], None]) -> dict[str, Verdict]:
-        _, found = reliable.reproduce(self._out / "reliable", largest, None, self._workers, report)
+    def _sentences(self, largest: int, report: Callable[[str], None], look: Callable[[], None]) -> dict[str, Verdict]:
+        _, found = reliable.reproduce(self._out / "reliable", largest, None, self._workers, report, look)
         answers = {HOLD: Answer.HOLDS, UNCHECKED: Answer.UNDECIDED} | dict.fromkeys(FAIL, Answer.FAILS)
         return {one["id"]: Verdict(answers[one["verdict"]], one["answer"]) for one in found}
 
-    def _numbers(self, largest: int, report: Callable[[str], None]) -> dict[str, Verdict]:
+    def _numbers(self, largest: int, report: Callable[[str], None], look: Callable[[], None]) -> dict[str, Verdict]:
         found = {}
-        for row in causal.reproduce(self._out / "causal", largest, None, self._workers, report):
+        for row in causal.reproduce(self._out / "causal", largest, None, self._workers, report, look):
             if row["verdict"]:
                 why = f"{row['ours']}, published {row['printed']}: {row['verdict']}"
                 verdict = Verdict(Answer.HOLDS if row["verdict"] == AGREES else Answer.FAILS, why)

@@ -45,6 +45,7 @@ from mobilenet.shipped import PAPERS
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import t_interval
 from mobilenet.studies.store import write_text
+from mobilenet.workers import nothing
 
 PRINTED = PAPERS / "rodrigues_causal.csv"
 HEAD = ("table", "size", "quantity", "printed", "ours", "difference", "percent", "verdict", "runs", "model", "note")
@@ -68,16 +69,21 @@ def replications(n: int) -> int:
 
 
 def reproduce(
-    out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]
+    out: Path,
+    max_n: int,
+    processes: int | None,
+    workers: int | None,
+    say: Callable[[str], None],
+    look: Callable[[], None] = nothing,
 ) -> list[dict[str, Any]]:
     """Run everything, hold it against print, write OUT/causal.csv, .parquet and .md, and the figures' counts to
-    OUT/causal_distributions.csv.
+    OUT/causal_distributions.csv. `look` is called every second, and may raise to stop.
     """
     wanted = sizes(max_n, processes)
     jobs = list(_jobs(wanted))
     with stamping_of_jobs("causal", jobs, max_n, processes):
         prepare(out, jobs, "causal.results.jsonl")
-        results = perform_all(jobs, workers, say, out / "causal.results.jsonl")
+        results = perform_all(jobs, workers, say, out / "causal.results.jsonl", look)
         say_what_is_not_valid(results, say)
         rows = list(_rows(results, wanted))
         write_rows(out, "causal", rows)

@@ -26,7 +26,7 @@ from mobilenet.papers.watch import Watch, Watched, delivered, latencies
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.provenance import combined
 from mobilenet.rundir.stamp import PAPER, Inputs, in_text, made, normal_command, stamping, write_sidecar
-from mobilenet.workers import as_done
+from mobilenet.workers import as_done, nothing
 
 if TYPE_CHECKING:
     from mobilenet.scenario import ProcessScenario
@@ -95,15 +95,21 @@ def scenario_of(job: Job) -> ProcessScenario:
 
 
 def perform_all(
-    jobs: Sequence[Job], workers: int | None, say: Callable[[str], None], results: Path | None = None
+    jobs: Sequence[Job],
+    workers: int | None,
+    say: Callable[[str], None],
+    results: Path | None = None,
+    look: Callable[[], None] = nothing,
 ) -> dict[tuple[Any, ...], list[Result]]:
-    """Results by key, in the order of the jobs, not of completion; `results` is the file that keeps them."""
+    """Results by key, in the order of the jobs, not of completion; `results` is the file that keeps them; `look` is
+    called every second, and may raise to stop.
+    """
     names = [identity(job) for job in jobs]
     done = {} if results is None else completed_results(results)
     missing = [k for k, name in enumerate(names) if name not in done]
     if len(missing) < len(jobs):
         say(f"{len(jobs) - len(missing)} of {len(jobs)} runs are complete: {results}")
-    for count, (k, result) in enumerate(results_of(perform, jobs, missing, workers), 1):
+    for count, (k, result) in enumerate(results_of(perform, jobs, missing, workers, look), 1):
         done[names[k]] = result
         if results is not None:
             keep(results, names[k], result)
@@ -123,19 +129,26 @@ def say_what_is_not_valid(results: dict[tuple[Any, ...], list[Result]], say: Cal
 
 
 def results_of(
-    work: Callable[[Job], Done], jobs: Sequence[Job], chosen: list[int], workers: int | None
+    work: Callable[[Job], Done],
+    jobs: Sequence[Job],
+    chosen: list[int],
+    workers: int | None,
+    look: Callable[[], None] = nothing,
 ) -> Iterator[tuple[int, Done]]:
     """What `work` makes of the chosen jobs, in the order in which it is done."""
-    for place, result in as_done(work, [jobs[k] for k in chosen], workers):
+    for place, result in as_done(work, [jobs[k] for k in chosen], workers, look):
         yield chosen[place], result
 
 
 def identity(job: Job) -> str:
     """The digest of what its result depends on. Raises ScenarioError."""
-    text = json.dumps(
-        [scenario_of(job).model_dump(mode="json"), digest_of_code(), job.is_watched, job.beside], sort_keys=True
-    )
+    text = json.dumps([_digest_of_scenario(job), digest_of_code(), job.is_watched, job.beside])
     return sha256(text.encode()).hexdigest()
+
+
+@cache
+def _digest_of_scenario(job: Job) -> str:
+    return sha256(json.dumps(scenario_of(job).model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
 
 
 @cache
@@ -208,7 +221,7 @@ def stamping_of_jobs(
     paper: str, jobs: Sequence[Job], max_n: int, processes: int | None
 ) -> AbstractContextManager[None]:
     """Give all files that are written inside the provenance of the jobs of a paper."""
-    scenarios = combined(json.dumps(scenario_of(job).model_dump(mode="json"), sort_keys=True) for job in jobs)
+    scenarios = combined(map(_digest_of_scenario, jobs))
     most = None if processes is not None or max_n == LARGEST else max_n
     command = normal_command("reproduce", paper, max_n=most, processes=processes)
     return stamping(made(command, Inputs(PAPER, scenarios, None, len(jobs))))

@@ -43,6 +43,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import counted
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.store import write_text
+from mobilenet.workers import nothing
 
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
 REPLICATIONS = 32
@@ -78,9 +79,16 @@ VERDICTS = ("hold", "hold in part", "fail", "not checked")
 
 
 def reproduce(
-    out: Path, max_n: int, processes: int | None, workers: int | None, say: Callable[[str], None]
+    out: Path,
+    max_n: int,
+    processes: int | None,
+    workers: int | None,
+    say: Callable[[str], None],
+    look: Callable[[], None] = nothing,
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Run everything, check the paper's statements; writes OUT/reliable.csv, statements.csv and reliable.md."""
+    """Run everything, check the paper's statements; writes OUT/reliable.csv, statements.csv and reliable.md. `look` is
+    called every second, and may raise to stop.
+    """
     if processes is not None and processes & (processes - 1):
         raise ScenarioError(f"--processes {processes}: DPath-RB runs on a full hypercube; expected a power of two")
     wanted = sizes(max_n, processes)
@@ -88,9 +96,9 @@ def reproduce(
     with stamping_of_jobs("reliable", jobs, max_n, processes):
         kept = out / "reliable.results.jsonl"
         prepare(out, jobs, kept.name)
-        results = perform_all(jobs, workers, say, kept)
+        results = perform_all(jobs, workers, say, kept, look)
         seen = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_noticed(n) for n in wanted]
-        counts = count_all(seen, workers, say, kept)
+        counts = count_all(seen, workers, say, kept, look)
         rows = [_row(key, found) for key, found in results.items()]
         ours = Runs({_place(row): row for row in rows}, {(e, p, n): one for (e, n, p), one in counts.items()})
         found = list(statements(wanted, ours))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from mobilenet.clock import SECOND
 from mobilenet.papers.jobs import Job, Result, completed_results, identity, keep, results_of, scenario_of
 from mobilenet.quoting import counted
+from mobilenet.workers import nothing
 
 KINDS = ("tree", "delv", "ack", "copy")
 
@@ -66,13 +67,17 @@ def count(job: Job) -> Counts:
 
 
 def count_all(
-    jobs: Sequence[Job], workers: int | None, say: Callable[[str], None], results: Path
+    jobs: Sequence[Job],
+    workers: int | None,
+    say: Callable[[str], None],
+    results: Path,
+    look: Callable[[], None] = nothing,
 ) -> dict[tuple[Any, ...], Counts]:
     """Counts by key; `results` is the file that keeps them."""
     names = [f"{identity(job)} counts" for job in jobs]
     done = completed_results(results)
     missing = [k for k, name in enumerate(names) if name not in done]
-    for k, counts in results_of(count, jobs, missing, workers):
+    for k, counts in results_of(count, jobs, missing, workers, look):
         done[names[k]] = Result((), {}, {}, "counted", counts._asdict())
         keep(results, names[k], done[names[k]])
     if missing:

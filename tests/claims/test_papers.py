@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mobilenet.claim_files import published
+from mobilenet.claim_files.answering import Means, answer
 from mobilenet.claim_files.declaration import Answer, Claims, Published
 from mobilenet.claim_files.published import PaperTables, published_ids
 from mobilenet.claim_files.questions import plan
@@ -119,3 +122,14 @@ def test_a_sentence_that_holds_only_in_part_does_not_hold(monkeypatch: pytest.Mo
         for name in ("goal", "best_trees", "best_once", "higher_all_t1")
     ]
     assert found == [Answer.HOLDS, Answer.FAILS, Answer.FAILS, Answer.UNDECIDED]
+
+
+def test_a_limit_of_time_stops_the_runs_of_a_paper(tmp_path: Path) -> None:
+    text = "claims:\n  goal: {relation: published, paper: reliable, id: goal, largest: 256}\n"
+    (tmp_path / "claims.yaml").write_text(text)
+    planned, began_s = plan(Claims.load(tmp_path / "claims.yaml")), time.monotonic()
+    found = answer(planned, Means(tmp_path / "out", 1, limit_s=20), "local[1]")
+    assert time.monotonic() - began_s < 50
+    assert [one.question.name for one in found.left] == ["goal"] and not found.unexpected
+    kept = (tmp_path / "out" / "reliable" / "reliable.results.jsonl").read_text().splitlines()
+    assert len(kept) > 5 and all(json.loads(line)["answer"] for line in kept)
