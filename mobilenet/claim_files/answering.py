@@ -1,9 +1,9 @@
 """Run what a claims file needs, and answer it.
 
 Model     each experiment is a study in OUT/NAME, of which only the configurations of open claims get runs. The
-          cheapest missing runs come first; afterwards all claims that can be judged are judged. What to run follows
-          only from the runs that there are, so a killed command goes on where it stood. A limit of time stops the runs,
-          and leaves the claims that are open
+          missing runs that cost least for each open claim come first; afterwards all claims that can be judged are
+          judged. What to run follows only from the runs that there are, so a killed command goes on where it stood. A
+          limit of time stops the runs, and leaves the claims that are open
 Errors    ScenarioError for the file, StudyError for directories, Spark, and metrics that no run has
 Source    ours: docs/guide/claims.md
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -176,9 +177,12 @@ class _Work:
         return {cell: more for cell, more in missing.items() if more > 0}
 
     def _perform(self, missing: dict[Cell, int], spark: Any) -> None:
-        """Run the cheapest configuration, with others of its experiment that cost about as much, and judge."""
+        """Run the configuration that costs least for each of its open claims, with others of its experiment that cost
+        about as much, and judge.
+        """
         costs = self._plan.costs
-        cheapest = min(missing, key=lambda cell: (costs[cell], cell))
+        waiting = Counter(cell for question in self._looks.open for cell in question.cells)
+        cheapest = min(missing, key=lambda cell: (costs[cell] / max(1, waiting[cell]), cell))
         name, targets = cheapest.experiment, list(self._targets[cheapest.experiment])
         for cell, more in missing.items():
             if cell.experiment == name and costs[cell] <= TOGETHER * costs[cheapest]:
