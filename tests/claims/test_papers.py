@@ -86,6 +86,12 @@ def test_the_sentences_of_the_reliable_paper() -> None:
     assert "73 hold, 9 hold at some sizes and 12 fail" in text and len(failing("reliable")) == 9 + 12
 
 
+def test_the_causal_paper() -> None:
+    """Shares saved are lower than printed; only at the largest size does the interval include the printed one."""
+    assert failing("causal") == {f"1.{size}.reduction_percent" for size in (16, 32, 64, 128, 256, 512)}
+    assert len(loaded("causal").claims) == 14
+
+
 def test_numbers_that_reproduce_does_not_confirm_do_not_hold(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def row(quantity: str, verdict: str, size: int | str = 16) -> dict[str, Any]:
         return {"table": "1", "size": size, "quantity": quantity, "printed": "2", "ours": "1", "verdict": verdict}
