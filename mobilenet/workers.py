@@ -57,7 +57,7 @@ def _processes(workers: int | None) -> Iterator[ProcessPoolExecutor]:
         except BaseException:
             started = list((pool._processes or {}).values())
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in started:  # a task may be long, and nobody wants its result
+            for process in started:  # a task may be long, and its result is not needed
                 process.terminate()
             raise
 

@@ -77,6 +77,7 @@ LONG_FUNCTIONS = {  # with the reason
 LONG_SIGNATURES = {
     "mobilenet/api.py:run": "keywords of the public API",
     "mobilenet/notebook/capacity.py:capacity": "keywords of the public API",
+    "mobilenet/notebook/sensitivity.py:sensitivity": "keywords of the public API",
     "mobilenet/protocols/mobile_causal/handover.py:__init__": "the parts of a station before it",
     "mobilenet/cli/capacity.py:capacity": "options of a command",
     "mobilenet/cli/claims.py:claims": "options of a command",

@@ -16,7 +16,7 @@ from mobilenet.studies.spark import local_master
 
 
 def spark_master(workers: int | None, master: str | None) -> str:
-    """Return the Spark master: the one given, or this machine with so many cores."""
+    """Return the Spark master: the one given, or this machine with that number of cores."""
     if workers is not None and master is not None:
         raise StudyError("workers sets the number of cores on this machine; with master, the master sets it")
     return master or local_master(workers)
