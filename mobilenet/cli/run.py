@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say, set_modules_aside
 from mobilenet.cli.options import (
     AllowCode,
     AsJson,
@@ -51,6 +51,7 @@ def run(
         from mobilenet import api
         from mobilenet.scenario.given import as_options
 
+        set_modules_aside()
         changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)
         with progress(quiet, scenario.stem) as update, offering_force():
             done = api.run(scenario, None, out, changes, update, allow_code, replace=force)
