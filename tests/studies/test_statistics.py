@@ -36,6 +36,13 @@ def test_holm_of_the_definition() -> None:
     assert holm([]) == []
 
 
+def test_holm_of_statsmodels() -> None:
+    from statsmodels.stats.multitest import multipletests
+
+    for p_values in ([0.01, 0.04, 0.03, 0.005], [0.5], [0.9, 0.2, 0.2, 0.0, 1.0, 1e-17], [0.3, 0.01, float("nan")]):
+        assert np.array_equal(holm(p_values), multipletests(p_values, method="holm")[1], equal_nan=True)
+
+
 @given(st.lists(st.floats(0.1, 10), min_size=3, max_size=20))
 def test_pairs_that_are_the_same_do_not_differ(values: list[float]) -> None:
     same = compare_pairs(np.array(values), np.array(values), margin=0.05)
