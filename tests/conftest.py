@@ -3,6 +3,7 @@ run once on a real Spark, for all who read what a study leaves."""
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ compare:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--repetitions", type=int, default=5, help="of whole searches and screenings (20 in docs/)")
+    parser.addoption("--repetitions", type=int, default=3, help="of whole searches and screenings (20 in docs/)")
 
 
 @pytest.fixture
@@ -46,6 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "finished" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+
+
+def pytest_collection_finish() -> None:
+    """Set aside all tests and what they import, half a gigabyte, which every full collection would look through."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

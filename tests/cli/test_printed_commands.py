@@ -16,6 +16,7 @@ from tests.conftest import SCENARIOS
 SHIPPED = sorted(path for path in SCENARIOS.rglob("*.yaml") if path.parent.name not in ("studies", "claims"))
 STUDIES = sorted((SCENARIOS / "studies").glob("*.yaml"))
 ALIKE = ("repair_standing", "repair_walking", "repair_elsewhere")  # repair_against_tcp prints the same commands
+FEW_HOSTS, FEW_PROCESSES = 20, 8  # of a study: how many there are changes no command
 LONGEST_S = 20  # simulated; what comes later in a scenario is tested elsewhere
 
 
@@ -64,6 +65,10 @@ def test_of_a_study(file: Path, tmp_path: Path) -> None:
     if isinstance(loaded, Scenario):
         lasts_s = 4 if loaded.hosts.count else 8  # a host whose track is present for 5 s at most is left out
         changes += ["--set", "warmup_s=0", "--set", f"duration_s={lasts_s}"]
+        if (loaded.hosts.count or 0) > FEW_HOSTS and "hosts.count" not in file.read_text():
+            changes += ["--set", f"hosts.count={FEW_HOSTS}"]
+    else:
+        changes += ["--set", f"processes={FEW_PROCESSES}"]
     if any(loaded.code()) or "own_protocol" in file.stem:
         changes += ["--allow-code"]
     commands = followed(tmp_path, "study", file, "--dry-run", *changes)
