@@ -168,18 +168,27 @@ def test_what_violates_nothing_cannot_be_shrunk(tmp_path: Path) -> None:
         Shrinking(path, allow_code=True)
 
 
-def test_hosts_that_do_not_matter_are_removed_wherever_they_stand(tmp_path: Path) -> None:
-    """The fourth of five hosts crashes, and lies as it recovers; no other is needed."""
+def lies_as_h3_recovers(folder: Path) -> Path:
+    """A scenario in which the fourth of five hosts crashes, and lies as it recovers; no other is needed."""
     lie = """print('{"do":"deliver","id":[0,7]}') if e['ev'] == 'recover' else 0"""
     outages = [{"host": "h3", "at_s": 1, "duration_s": 1}]
     more = {
         "hosts": {"count": 5, "mobility": {"model": "static"}},
         "faults": {"schedule": "explicit", "outages": outages},
     }
-    path = run(answering(tmp_path, lie, **more), out=tmp_path / "run", allow_code=True).path  # type: ignore[arg-type]
-    search = Shrinking(path, allow_code=True, on_trial=lambda summary: None)
+    return answering(folder, lie, **more)  # type: ignore[arg-type]
+
+
+def test_hosts_that_do_not_matter_are_removed_wherever_they_stand(tmp_path: Path) -> None:
+    path = run(lies_as_h3_recovers(tmp_path), out=tmp_path / "run", allow_code=True).path
+    search = Shrinking(path, allow_code=True)
     moved = OfHosts(search)._with_hosts({0: 0, 1: 1, 3: 2, 4: 3})
     assert [one.host for one in moved["faults.outages"]] == ["h2"]
+
+
+@pytest.mark.long
+def test_a_whole_search_removes_them(tmp_path: Path) -> None:
+    search = Shrinking(run(lies_as_h3_recovers(tmp_path), out=tmp_path / "run", allow_code=True).path, allow_code=True)
     search.run()
     assert isinstance(search.scenario, Scenario) and search.scenario.hosts.count == 1
 
