@@ -8,11 +8,11 @@ Checks    R1      what is for one node is a unicast frame
                   which one was sent within `repair_rest_s`, or within `doubt_s`, if that is shorter
           R3b     a heartbeat is a unicast frame
           R5      what another host of the same station has exists for this one as well
-          R6      a host sends an App_hs that the MAC gave up at once, then after `retry_s`, twice that, ..., up to I(x);
-                  in a new session from the beginning
+          R6      a host sends an App_hs that the MAC gave up at once, then after `retry_s`, twice that, ..., up to
+                  I(x); in a new session from the beginning
           R8      after `cell_copies` copies for the cell, a message is sent to single hosts
-          R9      first copies go one by one to a single host, or to at most `few_hosts` of which one has lacked more than
-                  `lossy_share`; then each of them gets its own
+          R9      first copies go one by one to a single host, or to at most `few_hosts` of which one has lacked more
+                  than `lossy_share`; then each of them gets its own
 Errors    Untrue, out of the run
 Source    docs/protocols/repair.md
 """
