@@ -23,7 +23,7 @@ def resend(old: str, new: str, within: str | None = None) -> Edit:
     return Edit("resend", old, new, within)
 
 
-RETRY = "ns(self._p.retry_s * jitter) << min(times - 1, MOST_DOUBLED))"
+RETRY = "return min(usual_ns, ns(self._p.retry_s * jitter) << min(times - 1, MOST_DOUBLED))"
 HAVE = "have = Have(station, self._port.me, self.stable.ses, nxt, tuple(received))"
 
 REPAIRS: dict[str, Rule] = {
@@ -137,7 +137,7 @@ REPAIRS: dict[str, Rule] = {
         "what the MAC gave up is not sent again",
         resend("usual_ns = super()._wait_ns(key, given_up)", "usual_ns = 10**15"),
         resend("if times == 0:\n    return 0", "pass"),
-        resend(RETRY, "usual_ns)"),
+        resend(RETRY, "return usual_ns"),
     ),
     "given_up_waits_as_sent": rule(
         "R6",
@@ -152,7 +152,7 @@ REPAIRS: dict[str, Rule] = {
     "retries_without_back_off": rule(
         "R6",
         "what the MAC gave up again and again waits `retry_s` each time",
-        resend(RETRY, "ns(self._p.retry_s * jitter))"),
+        resend(RETRY, "return min(usual_ns, ns(self._p.retry_s * jitter))"),
     ),
     "retries_kept": rule(
         "R6",

@@ -27,6 +27,7 @@ from mobilenet.protocols.mobile_causal.stream import CELL
 
 FIRST = 0.2  # of report_s: the shortest wait for a first report
 QUEUE_NS = ns(0.1)  # longer than a copy waits for those before it
+MANY = 100  # a window so large that no copy waits for the next round
 
 
 class Untrue(Exception):
@@ -65,12 +66,16 @@ class Retries:
     def __init__(self, p: Any) -> None:
         self._p = p
         self._given_up: dict[int, tuple[int, int]] = {}  # number -> how often, and when for the last time
+        self._usual_s: dict[int, float] = {}  # number -> I(x) then, without the jitter
 
-    def given_up(self, number: int, now: int) -> None:
+    def given_up(self, number: int, now: int, pending: int) -> None:
+        p = self._p
         self._given_up[number] = (self._given_up.get(number, (0, 0))[0] + 1, now)
+        share = min(pending, p.window) / p.window
+        self._usual_s[number] = p.resend_first_s - (p.resend_first_s - p.resend_full_s) * share
 
     def pause(self, number: int) -> None:
-        """It was due, and nobody was there to send it to."""
+        """It was sent, or was due while no station was there."""
         if number in self._given_up:
             self._given_up[number] = (self._given_up[number][0], -1)
 
@@ -78,12 +83,12 @@ class Retries:
         times, at_ns = self._given_up.get(number, (0, -1))
         if at_ns < 0:
             return
-        p, doubled = self._p, 2 ** (times - 2)
-        waited_ns = now - at_ns
-        shortest_s, longest_s = min(p.retry_s * doubled, p.resend_full_s), min(p.retry_s * doubled, p.resend_first_s)
-        if times > 1 and waited_ns < ns(shortest_s * p.resend_jitter_low):
+        self.pause(number)
+        p, waited_ns = self._p, now - at_ns
+        wait_s = min(p.retry_s * 2 ** (times - 2), self._usual_s[number]) if times > 1 else 0
+        if waited_ns < ns(wait_s * p.resend_jitter_low):
             raise Untrue(f"{number} is sent again {waited_ns} ns after it was given up for the {times}th time")
-        if waited_ns > QUEUE_NS + (ns(longest_s * p.resend_jitter_high) if times > 1 else 0):
+        if p.window >= MANY and waited_ns > QUEUE_NS + ns(wait_s * p.resend_jitter_high):
             raise Untrue(f"{number} is sent again only {waited_ns} ns after it was given up for the {times}th time")
 
 
@@ -125,7 +130,7 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
 
         def on_dropped(self, message: Any) -> None:
             if type(message) is AppHs and self._resender._copies.get(message.seq) is message:
-                self._retries.given_up(message.seq, self._port.now)
+                self._retries.given_up(message.seq, self._port.now, len(self._resender))
             super().on_dropped(message)
 
         def _new_session(self, cause: str) -> None:
@@ -133,6 +138,8 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             super()._new_session(cause)
             if self._newest >= 0:
                 raise Untrue(f"h{self._port.me} believes that {self._newest} exists, which is of another session")
+            if self._resender._times:
+                raise Untrue(f"h{self._port.me} counts what the MAC gave up in another session")
 
         def _hears(self, m: Any) -> bool:
             return self._connected and m.station == self._session_station == self._cell

@@ -6,6 +6,7 @@ Source     the rules: docs/protocols/repair.md; what is checked beyond the verif
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ import pytest
 from mobilenet.protocols import mobile_causal
 from mobilenet.protocols.names import SELECTIVE
 from mobilenet.swarm.campaign import judge_seed, record_adversary
-from mobilenet.swarm.schedule import draw
+from mobilenet.swarm.schedule import Schedule, draw
 from mobilenet.verify import verify_run
 from tests.protocols.edits import broken
 
@@ -31,12 +32,18 @@ def load(name: str) -> ModuleType:
     return broken(PACKAGE, name, REPAIRS[name][3], SHARED)
 
 
+def drawn(seed: int, flavour: str | None = None) -> Schedule:
+    """A schedule with repairs. With odd seeds, the MAC gives up many frames."""
+    schedule = draw(seed, flavour, repairs=True)
+    return replace(schedule, air=replace(schedule.air, drop=schedule.air.drop * 10)) if seed % 2 else schedule
+
+
 def caught(name: str, limit: int = LIMIT) -> tuple[int, str] | None:
     """The first schedule that the verifier rejects, with the property, or a check that it breaks."""
     host, station = checked(load(name))
     for seed in range(limit):
         with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
-            schedule = draw(seed, REPAIRS[name][2], repairs=True)
+            schedule = drawn(seed, REPAIRS[name][2])
             try:
                 record_adversary(schedule, Path(folder), host, station, check=False)
             except (AssertionError, KeyError, ValueError, IndexError):
@@ -63,4 +70,4 @@ def test_no_schedule_breaks_it(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_check_is_broken(seed: int, tmp_path: Path) -> None:
-    record_adversary(draw(seed, repairs=True), tmp_path, *checked(mobile_causal))
+    record_adversary(drawn(seed), tmp_path, *checked(mobile_causal))
