@@ -166,7 +166,8 @@ def _key_of_range(scenario: MobileKeys) -> str:
 
 def warnings(scenario: MobileKeys) -> list[str]:
     """What can run, and is probably not meant."""
-    unicast = "connections" in declaration_of(scenario.protocol).needs
+    declaration = declaration_of(scenario.protocol)
+    unicast = "connections" in declaration.needs or declaration.unicasts(scenario.protocol)
     return [*radio_preflight.warnings(scenario.wireless, scenario.workload.payload_bytes, unicast), *_apart(scenario)]
 
 

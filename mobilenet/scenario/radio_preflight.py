@@ -47,6 +47,11 @@ def objections(
 
 def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bool) -> Iterator[str]:
     """What can run, and is probably not meant."""
+    if wireless.groupcast != "none" and payload_bytes == 0:
+        yield (
+            "wireless.groupcast: has no effect with workload.payload_bytes: 0, because the MAC repeats only frames with"
+            " payload"
+        )
     if wireless.model != "sinr":
         return
     cell, host = cell_m(wireless), host_reach_m(wireless)

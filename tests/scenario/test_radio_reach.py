@@ -99,6 +99,13 @@ def test_where_no_value_of_a_key_does_alone_it_is_said_what_does() -> None:
     assert warning.endswith("for 100 m, you need a loss of 102.3 dB or less there")
 
 
+def test_groupcast_without_payload_has_no_effect() -> None:
+    repeats = ["wireless.groupcast=unsolicited_retry", "workload.payload_bytes=0"]
+    (warning,) = warnings(Scenario.from_text(TEXT, repeats))
+    assert warning.startswith("wireless.groupcast: has no effect with workload.payload_bytes: 0")
+    assert not warnings(Scenario.from_text(TEXT, repeats[:1]))
+
+
 def test_a_run_in_which_nobody_hears_anybody_runs() -> None:
     run = Simulation(scene("tx_dbm=-50"))
     run.run()
