@@ -128,8 +128,8 @@ class Run:
 
     @cached_property
     def handoffs(self) -> pd.DataFrame:
-        """One row per confirmed handoff that began in the measured time: host, begin_s, duration_s, interruption_s,
-        cause.
+        """One row per confirmed handoff that began during the measurement period: host, begin_s, duration_s,
+        interruption_s, cause.
         """
         import pandas as pd
 

@@ -48,7 +48,7 @@ def draw_handoffs(run: Path, walk: Interruptions, found: Sequence[Interruption],
         if found:
             note = draw_interruptions(axes, found, walk)
         else:
-            note = "No handoff of the measured time lies between two deliveries at its host."
+            note = "No handoff of the measurement period lies between two deliveries at its host."
             in_words(axes, note)
         entitle(figure, "Parts of the interruptions by handoffs")
         caption(figure, f"{run.resolve().name}. {note}" if found else run.resolve().name)
@@ -66,7 +66,7 @@ def _bars(bars: Sequence[Bar], target: Path) -> None:
         if bars:
             draw_bars(axes, bars)
         else:
-            in_words(axes, "No message broadcast in the measured time was delivered.")
+            in_words(axes, "No message broadcast during the measurement period was delivered.")
         entitle(figure, "Parts of the delay")
         caption(figure, "From left to right: uplink, backbone, cell and receiver; on the right, the mean delay.")
         save(figure, target)

@@ -1,4 +1,4 @@
-"""Collect the files of an archive: those of its studies and answered claims.
+"""Collect the files of an archive: those of its studies and evaluated claims.
 
 Model     studies/NAME/          study.yaml, the configurations with the files that they name (tracks, walls, plug-ins,
                                  programs), the table of runs, tables, comparison, figures; run directories are left
@@ -63,8 +63,8 @@ def _require_finished(path: Path) -> None:
     rows = read_rows(path / "runs.csv")
     missing = [row["run"] for row in rows if row.get("state") != "done"]
     if missing or len(read_rows(path / "tables" / "runs.csv")) != len(rows):
-        what = f"{len(missing)} of {len(rows)} runs are missing" if missing else "its tables are not those of its runs"
-        raise ArtefactError(f"{path}: unfinished: {what}; run the command that made it again")
+        what = f"{len(missing)} of {len(rows)} runs are missing" if missing else "its tables do not match its runs"
+        raise ArtefactError(f"{path}: unfinished: {what}; repeat the command that made it")
 
 
 def _figures(path: Path) -> Iterator[tuple[str, bytes]]:

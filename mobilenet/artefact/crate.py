@@ -81,7 +81,7 @@ def _description(parts: Sequence[Summary]) -> str:
     claims = sum(len(one.answers) for one in parts)
     studies = sum(one.part.kind == STUDIES for one in parts)
     return (
-        f"{studies} studies and {claims} answered claims about simulated mobile networks, with all scenarios, tables"
+        f"{studies} studies and {claims} evaluated claims about simulated mobile networks, with all scenarios, tables"
         " and figures; `mobilenet artefact check` runs them again"
     )
 

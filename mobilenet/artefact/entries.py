@@ -63,14 +63,14 @@ def require_allowed(path: Path, infos: list[zipfile.ZipInfo]) -> None:
         if (what := _problem(info)) is not None:
             raise ArtefactError(f"{path}: {shown_name(info.orig_filename)} {what}")
     if (name := clash([info.filename for info in infos])) is not None:
-        raise ArtefactError(f"{path}: {shown_name(name)} is there twice, or is a file and a folder")
+        raise ArtefactError(f"{path}: {shown_name(name)} occurs twice, or is both a file and a folder")
     if (total := sum(info.file_size for info in infos)) > MOST_BYTES:
         raise ArtefactError(f"{path}: {total:,} bytes unpacked, expected at most {MOST_BYTES:,}")
 
 
 def _problem(info: zipfile.ZipInfo) -> str | None:
     if info.filename != info.orig_filename:
-        return "has a name that ends early"
+        return "has a name with a NUL character, or two different names"
     if (what := name_problem(info.filename)) is not None:
         return what
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG) or info.external_attr & 0x10:
@@ -80,7 +80,7 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
     if info.file_size > MOST_FILE_BYTES:
         return f"has {info.file_size:,} bytes, expected at most {MOST_FILE_BYTES:,}"
     if ratio_is_too_high(info.file_size, info.compress_size):
-        return f"would grow from {info.compress_size:,} to {info.file_size:,} bytes, which no study's file does"
+        return f"would grow from {info.compress_size:,} to {info.file_size:,} bytes, which no file of a study does"
     return None
 
 

@@ -51,7 +51,7 @@ def _require_complete(path: Path) -> None:
     count = math.prod(len(study.levels(factor)) for factor in study.factors)
     there = sum(1 for _ in (path / "configurations").glob("c*"))
     if count != there:
-        raise ArtefactError(f"{file}: {count} configurations, and the archive has {there}")
+        raise ArtefactError(f"{file}: declares {count} configurations, but the archive contains {there}")
     for number in range(count):
         scenario = path / CONFIGURATION.format(number)
         if not scenario.is_file():
@@ -59,7 +59,7 @@ def _require_complete(path: Path) -> None:
         for node in _names(read(scenario)):
             name = PurePosixPath(str(node.value))
             if name.is_absolute() or ".." in name.parts:
-                raise ArtefactError(f"{scenario}: {str(node.value)[:100]!r} is outside of the archive")
+                raise ArtefactError(f"{scenario}: {str(node.value)[:100]!r} is outside the archive")
 
 
 def _value(node: Node, key: str) -> object:

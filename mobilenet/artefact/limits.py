@@ -28,7 +28,7 @@ def name_problem(name: str) -> str | None:
     if name.startswith("/") or ":" in name:
         return "is absolute, or names a drive"
     if any(part in ("", ".", "..") for part in parts):
-        return "leads outside of the archive, or is not a file"
+        return "leads outside the archive, or is not a file"
     if "\\" in name or not name.isprintable():
         return "has a backslash, or an invisible character"
     if len(name) > LONGEST_NAME or len(parts) > DEEPEST:

@@ -1,4 +1,4 @@
-"""Make an archive of studies and answered claims.
+"""Make an archive of studies and evaluated claims.
 
 Model     parts → files → README, dependencies and metadata about them → checksums → one ZIP file. The same directories
           with the same date give the same bytes

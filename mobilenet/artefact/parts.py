@@ -1,4 +1,4 @@
-"""The parts of an archive: studies and answered claims, recognised by the files in their directories.
+"""The parts of an archive: studies and evaluated claims, recognised by the files in their directories.
 
 Errors    ArtefactError: neither of both, or claims that have no answers; ScenarioError for a claims file
 Source    ours: docs/guide/artefact.md
@@ -52,9 +52,9 @@ def _part(path: Path) -> Part:
         return Part(CLAIMS, name, path)
     if (path / "study.yaml").is_file():
         if search := next((one for one in OF_SEARCHES if (path / one).exists()), None):
-            raise ArtefactError(f"{path}: has {search}; expected the directory of a study or of answered claims")
+            raise ArtefactError(f"{path}: contains {search}; expected the directory of a study or of evaluated claims")
         return Part(STUDIES, name, path)
-    raise ArtefactError(f"{path}: expected the directory of a study or of answered claims, or a claims file")
+    raise ArtefactError(f"{path}: expected the directory of a study or of evaluated claims, or a claims file")
 
 
 def _answers_of(file: Path) -> Path:

@@ -43,9 +43,9 @@ def readme(title: str, parts: Sequence[Summary], made_by: Mapping[str, str | Non
         f"# {title}",
         f"This archive contains {_in_words(parts)}, made with mobilenet {made_by['mobilenet']}{_commit(made_by)}.",
         "## Check",
-        "Install this version of mobilenet, and let it run everything again. It needs no network:",
+        "Install this version of mobilenet, and let it run everything again. The check needs no network:",
         f"    mobilenet artefact check FILE.zip{' --allow-code' if code else ''}",
-        "For each claim and each study, the command prints whether the same comes out.",
+        "For each claim and each study, the command prints whether the results are the same.",
     ]
     if code:
         names = ", ".join(f"`{name}`" for name in code)

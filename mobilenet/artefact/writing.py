@@ -60,7 +60,7 @@ def _require_allowed(files: Mapping[str, bytes]) -> None:
         raise ArtefactError(f"{len(files):,} files, expected at most {MOST_FILES - 1:,}")
     for name, data in files.items():
         if (what := name_problem(name)) is not None:
-            raise ArtefactError(f"{name!r}: its name {what}; no archive may have such a file")
+            raise ArtefactError(f"{name!r}: its name {what}; an archive may not contain such a file")
         if len(data) > MOST_FILE_BYTES:
             raise ArtefactError(f"{name}: {len(data):,} bytes, expected at most {MOST_FILE_BYTES:,}")
     if (twice := clash(sorted(files))) is not None:

@@ -136,7 +136,8 @@ def quantity(question: Question) -> str:
         return f"{question.metric}, ratio"
     if isinstance(claim, (Grows, Falls)):
         return (
-            f"{question.metric}, largest ratio of a level expected to be smaller to its neighbour expected to be larger"
+            f"{question.metric}, largest ratio of two neighbouring levels (the one expected to be smaller, divided"
+            " by the other)"
         )
     return f"{question.metric}, difference" if isinstance(claim, Difference) else question.metric
 

@@ -44,7 +44,7 @@ class Experiment(Parameters):
     """Runs that claims are about: a study file, or a scenario with its factors."""
 
     study: str | None = Field(
-        default=None, min_length=1, description="study file whose configurations these are, instead of `scenario`"
+        default=None, min_length=1, description="study file that supplies the configurations, instead of `scenario`"
     )
     scenario: str | None = Field(
         default=None, min_length=1, description="scenario file, relative to the folder of the claims file"
@@ -55,7 +55,7 @@ class Experiment(Parameters):
         default=None,
         ge=0,
         le=2**62,
-        description="seed of replication 1; each further replication has the next one; null: from seed",
+        description="seed of replication 1; each further replication has the next seed; null: derived from seed",
     )
     deterministic: bool = Field(
         default=False, description="whether all replications give the same numbers; two runs then suffice"
@@ -68,7 +68,7 @@ class Experiment(Parameters):
         if self.study is not None:
             for name in ("factors", "set", "first_seed"):
                 if getattr(self, name) not in ({}, None):
-                    raise ValueError(f"{name}: belongs into the study file; expected no {name} next to `study`")
+                    raise ValueError(f"{name}: belongs in the study file; expected no {name} next to `study`")
         return self
 
 
@@ -86,7 +86,7 @@ class Claim(Parameters):
 
     says: str | None = Field(default=None, min_length=1, max_length=500, description="the sentence, for readers")
     expect: Literal["holds", "does not hold"] = Field(
-        default="holds", description="answer that is known already; another answer is reported and gives exit code 1"
+        default="holds", description="expected answer; any other answer is reported and leads to exit code 1"
     )
 
 
@@ -115,7 +115,7 @@ class Bounded(OfMetric):
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
             raise ValueError(f"at_most: should be at least at_least ({self.at_least:g}), got {self.at_most:g}")
         if self.margin is None and 0 in (self.at_least, self.at_most):
-            raise ValueError("margin: missing; 5 % of a bound of 0 is 0, expected a margin of its own, such as 0.1")
+            raise ValueError("margin: missing; 5 % of a bound of 0 is 0, expected an explicit margin, such as 0.1")
         return self
 
 
@@ -129,14 +129,14 @@ class Ratio(Bounded):
     """The mean at one place, divided by that at another one, is within bounds."""
 
     relation: Literal["ratio"]
-    to: Place = Field(description="place whose mean is the denominator")
+    to: Place = Field(description="configuration whose mean is the denominator")
 
 
 class Difference(Bounded):
     """The mean at one place, minus that at another one, is within bounds."""
 
     relation: Literal["difference"]
-    to: Place = Field(description="place whose mean is subtracted")
+    to: Place = Field(description="configuration whose mean is subtracted")
 
 
 class Near(OfMetric):
@@ -149,7 +149,7 @@ class Near(OfMetric):
     @model_validator(mode="after")
     def _has_a_distance(self) -> Self:
         if self.number == 0:
-            raise ValueError("number: percent of 0 is 0; expected relation `within` with at_least and at_most")
+            raise ValueError("number: a percentage of 0 is 0; expected relation `within` with at_least and at_most")
         return self
 
 
@@ -157,7 +157,7 @@ class Below(OfMetric):
     """The mean at one place is below the mean at another one."""
 
     relation: Literal["below"]
-    than: Place = Field(description="place with the larger mean")
+    than: Place = Field(description="configuration with the larger mean")
     margin: float | None = Field(
         default=None,
         ge=0,
@@ -187,7 +187,9 @@ class NoViolation(Claim):
 
     relation: Literal["no_violation"]
     schedules: int = Field(ge=1, le=10_000_000, description="number of schedules")
-    seed: int = Field(default=1, ge=0, le=2**62, description="seed of the first schedule; each further one is the next")
+    seed: int = Field(
+        default=1, ge=0, le=2**62, description="seed of the first schedule; each further schedule has the next seed"
+    )
     protocol: str = Field(
         default=DEFAULT, min_length=1, description="protocol, as for `mobilenet swarm`; plug-ins are not supported"
     )

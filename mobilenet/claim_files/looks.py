@@ -58,7 +58,9 @@ class Looks:
             found = judge(question, own, self._number[question.name], self._error)
             self._number[question.name] += 1
             if not found.is_final and self._runs(question) > self._most:
-                found = found._replace(is_final=True, why=found.why or "the replications that the file allows are used")
+                found = found._replace(
+                    is_final=True, why=found.why or "all replications that the file allows have been used"
+                )
             self.judged[question.name] = found
             if found.is_final:
                 return

@@ -60,7 +60,7 @@ def summary(outcome: Outcome) -> str:
     if outcome.left:
         said += f" ({len(outcome.left)} left by --quick)"
     return (
-        f"{said}; probability that any answer is wrong: at most {outcome.error * 100:g} %, outside of the margins;"
+        f"{said}; probability that any answer outside the margins is wrong: at most {outcome.error * 100:g} %;"
         f" {counted(outcome.runs, 'run')}"
     )
 
@@ -72,7 +72,7 @@ def markdown(outcome: Outcome) -> str:
         f"{summary(outcome)[0].upper()}{summary(outcome)[1:]}.",
         table(HEAD, [[cell.replace("|", "\\|") for cell in cells(one)] for one in outcome.answers]).rstrip(),
         "\n".join(f"- {sentence(one)}" for one in outcome.answers),
-        "Means are those over runs. The intervals of all claims hold together, at all looks. A claim holds if its value"
+        "Means are taken over runs. The intervals of all claims hold jointly, at all looks. A claim holds if its value"
         " is within the bound and its interval ends before the bound plus the margin. It does not hold if its value is"
         " beyond the bound and its interval begins beyond the bound minus the margin."
         f" Seed: {outcome.seed}.",

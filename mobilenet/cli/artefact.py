@@ -22,13 +22,16 @@ def artefact(
         list[str],
         typer.Argument(
             metavar="STUDY… CLAIMS | check FILE.zip",
-            help="Directories of studies and of answered claims, or claims files; or an archive to check.",
+            help="Directories of studies and of evaluated claims, or claims files; or an archive to check.",
         ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE.zip|DIR", help="Archive to write; of a check, directory that keeps its runs."
+            "--out",
+            "-o",
+            metavar="FILE.zip|DIR",
+            help="Archive to write; for a check, the directory in which its runs are kept.",
         ),
     ] = None,
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the archive.")] = None,
@@ -117,5 +120,5 @@ def _while_spark_lives() -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, JobLost) or is_without_java(error):
-            fail("Spark has ended before everything was run again; run the same command again", Exit.UNFINISHED)
+            fail("Spark ended before all runs were repeated; run the same command again", Exit.UNFINISHED)
         raise

@@ -82,7 +82,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
     if outcome.failed:
         fail(f"{counted(len(outcome.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if outcome.left:
-        say(f"left: {', '.join(one.question.name for one in outcome.left)}")
+        say(f"not examined: {', '.join(one.question.name for one in outcome.left)}")
     if outcome.violated:
         say(f"Next: mobilenet verify {quoted(outcome.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)

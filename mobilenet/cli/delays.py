@@ -37,7 +37,7 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
         print_as_json({"all": _document(whole), "slowest": _document(tail)})
         return
     if not deliveries:
-        say(f"{quoted(run)}: no message broadcast in the measured time was delivered")
+        say(f"{quoted(run)}: no message broadcast during the measurement period was delivered")
         say(f"Next: mobilenet show {quoted(run)}")
         return
     node, one = deliveries[0].node, "datagram" if stories.record.of_datagrams else "delivery"

@@ -78,8 +78,8 @@ def _so_far(progress: Progress) -> str:
 def _say_report(report: Report) -> None:
     result = report.result
     say(
-        f"  {result.states:,} states ({result.covering:,} with frames and bounds), {result.transitions:,} transitions, "
-        f"depth {result.depth}, {result.seconds:.1f} s, {result.gib:.2f} GiB"
+        f"  {result.states:,} states ({result.covering:,} if frames and bounds are included), "
+        f"{result.transitions:,} transitions, depth {result.depth}, {result.seconds:.1f} s, {result.gib:.2f} GiB"
     )
     if result.violation is not None:
         say(f"  violated: {result.violation.check}: {result.violation.explanation}")

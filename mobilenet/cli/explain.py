@@ -75,7 +75,7 @@ def _print(file: Path, found: Provenance | None, place: Path | None, there: Inpu
         say(f"Next: {_of_claims(found.command, file)}")
         return is_same
     if found.command.split()[1] not in ("run", "serve", "study"):
-        say(f"the directory is {quoted(place)}; to make it again: {_remade(place, there)}")
+        say(f"the directory is {quoted(place)}; to recreate it: {_remade(place, there)}")
     say(f"Next: {_in_place(found.command, place)}")
     return True
 

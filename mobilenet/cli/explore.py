@@ -144,7 +144,9 @@ def reference(
     search: Annotated[
         str,
         typer.Option(
-            "--search", metavar="WORDS", help="Print only keys and metrics with these words in their names or meanings."
+            "--search",
+            metavar="WORDS",
+            help="Print only keys and metrics with these words in their names or descriptions.",
         ),
     ] = "",
     out: Annotated[
@@ -172,7 +174,7 @@ def reference(
         except LookupError as error:
             fail(str(error.args[0]), Exit.BAD_INPUT)
         if not found:
-            fail(f"--search {search!r}: no key or metric has these words in its name or meaning", Exit.BAD_INPUT)
+            fail(f"--search {search!r}: no key or metric has these words in its name or description", Exit.BAD_INPUT)
         say(found)
         print("Next: mobilenet check SCENARIO", file=sys.stderr)  # what is printed may be on its way into a file
 

@@ -61,7 +61,7 @@ def _draw(run: Path, walk: Interruptions, found: list[Interruption], out: Path |
 
 
 def interrupting(run: Path) -> list[Interruption]:
-    """The confirmed handoffs of the measured time that interrupt deliveries, as the metric counts them."""
+    """The confirmed handoffs of the measurement period that interrupt deliveries, as the metric counts them."""
     from mobilenet.metrics.fold import EventFold
     from mobilenet.metrics.mobile import interrupted
     from mobilenet.rundir.reader import read_coded
@@ -84,7 +84,10 @@ def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: boo
         print_as_json({"handoffs": len(found), "interruption_ns": total_ns, "parts": listed_parts(parts)})
         return
     if not found:
-        say(f"{quoted(run)}: no handoff confirmed in the measured time falls between two deliveries at its host")
+        say(
+            f"{quoted(run)}: no handoff confirmed during the measurement period falls between two deliveries at its"
+            " host"
+        )
         say(f"Next: mobilenet show {quoted(run)}")
         return
     node = found[0].host

@@ -365,6 +365,6 @@ def _write_scenario(
     if found.gaps:
         say(
             f"In this scenario, hosts cross {counted(len(found.gaps), 'gap')} in a straight line"
-            f" (max_gap_s {tracks['max_gap_s']:g}). The table and the picture leave out these gaps, so a"
-            " run has more host time and may have more handoffs"
+            f" (max_gap_s {tracks['max_gap_s']:g}). The table and the picture leave out these gaps,"
+            " so in a run, hosts are present for longer and may change cells more often"
         )

@@ -202,6 +202,6 @@ def why_interpreted() -> str | None:
     if in_use() or os.environ.get("MOBILENET_COMPILED") == "0":
         return None
     if (PACKAGE.parent / "make.py").is_file():
-        what = "compiled modules were changed and are interpreted now" if is_outdated() else "nothing has been compiled"
+        what = "compiled modules have changed and are now interpreted" if is_outdated() else "nothing has been compiled"
         return f"{what}: python3 make.py setup"
-    return "not compiled, so at half speed: install a C compiler, and then install mobilenet again"
+    return "not compiled, so simulations run at half speed: install a C compiler, and then install mobilenet again"

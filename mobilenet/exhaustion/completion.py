@@ -96,7 +96,7 @@ class Run:
                     if timer in local.facts[self.nodes[node]].armed:
                         self.give(node, ("timer", timer))
                         self._flush()
-        raise Violation("delivery", "it does not come to rest even if no more faults happen: " + self.why_not())
+        raise Violation("delivery", "it does not come to rest even without further faults: " + self.why_not())
 
     def give(self, node: int, given: Input) -> None:
         self._step(node, self._space.nodes[node].input(given))

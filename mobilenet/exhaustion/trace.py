@@ -146,7 +146,7 @@ def words(line: Line) -> str:
         other = ("s" if node[0] == "h" else "h") + str(given[1])
         return f"{node} receives {_short(given[2])} of {other}{copy}"
     if kind == "wired":
-        return f"{node} receives {_short(given[2])} of s{given[1]} over the wire"
+        return f"{node} receives {_short(given[2])} from s{given[1]} over the wire"
     if kind == "pass":
         assert line.link is not None
         return f"{node} passes on what it received from s{line.link[0]} over the wire"

@@ -128,7 +128,7 @@ def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
     if wires_s > protocol.handoff_wait_s:
         yield f"a handoff over these wires may take longer than handoff_wait_s, {protocol.handoff_wait_s:g} s"
     if again < FEWEST_RETRANSMISSIONS:
-        yield f"tcp.max_retransmissions is {again}, so connections may be closed needlessly"
+        yield f"tcp.max_retransmissions is {again}, so connections may be closed unnecessarily"
     if protocol.tcp.connect_timeout_s < protocol.tcp.rto_initial_s:
         yield (
             f"tcp.connect_timeout_s is {protocol.tcp.connect_timeout_s:g} s, less than tcp.rto_initial_s,"

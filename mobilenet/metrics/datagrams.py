@@ -49,7 +49,7 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
     ),
     Metric(
         "datagram_delay_mean_s",
-        "mean time that a datagram is in transit",
+        "mean time that a datagram spends in transit",
         lambda d: mean(d.delays_s),
         "s",
         symbol="mean datagram delay",
@@ -57,7 +57,7 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
     ),
     Metric(
         "datagram_delay_p50_s",
-        "median time that a datagram is in transit",
+        "median time that a datagram spends in transit",
         lambda d: d.below_s(50),
         "s",
         symbol="median datagram delay",
@@ -65,7 +65,7 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
     ),
     Metric(
         "datagram_delay_p95_s",
-        "95th percentile of the time that a datagram is in transit",
+        "95th percentile of the time that a datagram spends in transit",
         lambda d: d.below_s(95),
         "s",
         symbol="95 % datagram delay",
@@ -73,7 +73,7 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
     ),
     Metric(
         "datagram_delay_p99_s",
-        "99th percentile of the time that a datagram is in transit",
+        "99th percentile of the time that a datagram spends in transit",
         lambda d: d.below_s(99),
         "s",
         symbol="99 % datagram delay",

@@ -67,10 +67,10 @@ class Messages:
 MESSAGES: tuple[Metric[Messages], ...] = (
     Metric(
         "window_s",
-        "length of the measured time",
+        "length of the measurement period",
         lambda m: (m.fold.end_ns - m.fold.begin_ns) / SECOND,
         "s",
-        symbol="measured time",
+        symbol="measurement period",
     ),
     Metric(
         "deliveries_owed",
@@ -92,7 +92,10 @@ MESSAGES: tuple[Metric[Messages], ...] = (
         symbol="broadcasts offered",
     ),
     Metric(
-        "broadcasts", "messages broadcast by hosts in the measured time", lambda m: m.broadcasts, symbol="broadcasts"
+        "broadcasts",
+        "messages broadcast by hosts during the measurement period",
+        lambda m: m.broadcasts,
+        symbol="broadcasts",
     ),
     Metric(
         "broadcasts_refused",
@@ -103,14 +106,14 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     ),
     Metric(
         "broadcasts_undelivered",
-        "pairs of a member and a message that are still owed at the end",
+        "pairs of a member and a message that is still owed to it at the end",
         lambda m: m.fold.how_many_owed(),
         symbol="deliveries missing",
         better="lower",
     ),
     Metric(
         "deliveries",
-        "deliveries at members in the measured time",
+        "deliveries at members during the measurement period",
         lambda m: m.fold.deliveries_inside,
         symbol="deliveries",
     ),
@@ -253,7 +256,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     "handoffs",
     Metric(
         "handoffs",
-        "confirmed changes of station that began in the measured time",
+        "confirmed changes of station that began during the measurement period",
         lambda h: len(h.confirmed),
         symbol="handoffs",
     ),
@@ -346,7 +349,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
         lambda h: mean(h.told("recovered")),
         "messages",
         of="recovered",
-        symbol="sent again / handoff",
+        symbol="sent again per handoff",
     ),
     Metric(
         "handoff_skipped_mean",
@@ -354,7 +357,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
         lambda h: mean(h.told("skipped")),
         "messages",
         of="skipped",
-        symbol="skipped / handoff",
+        symbol="skipped per handoff",
     ),
 )
 

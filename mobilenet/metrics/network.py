@@ -64,7 +64,7 @@ class Network:
 
 
 NETWORK: tuple[Metric[Network], ...] = (
-    Metric("frames", "frames in the air", lambda n: int(n.frames), symbol="frames"),
+    Metric("frames", "frames transmitted", lambda n: int(n.frames), symbol="frames"),
     Metric(
         "frames_per_s",
         "frames transmitted per second",
@@ -77,7 +77,7 @@ NETWORK: tuple[Metric[Network], ...] = (
         "frames sent per delivery",
         lambda n: ratio(n.frames - n.of("radio_mac_retries") - n.of("radio_group_retries"), n.deliveries),
         "frames",
-        symbol="frames / delivery",
+        symbol="frames per delivery",
         better="lower",
     ),
     Metric(
@@ -85,7 +85,7 @@ NETWORK: tuple[Metric[Network], ...] = (
         "time on the air per delivery, with the MAC's retransmissions and acknowledgements",
         lambda n: ratio(n.airtime_s, n.deliveries),
         "s",
-        symbol="airtime / delivery",
+        symbol="airtime per delivery",
         better="lower",
     ),
     Metric(
@@ -93,7 +93,7 @@ NETWORK: tuple[Metric[Network], ...] = (
         "copies of application messages and acknowledgements sent per delivery",
         lambda n: ratio(n.copies_and_acks, n.deliveries),
         "messages",
-        symbol="copies and acks / delivery",
+        symbol="copies and acks per delivery",
         better="lower",
     ),
     Metric(
@@ -104,7 +104,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "potential_receivers_per_frame",
-        "mean number of nodes within reach of a frame (in range, or with sinr: able to detect it in silence)",
+        "mean number of nodes within reach of a frame (in range or, with sinr, able to detect it on a silent medium)",
         lambda n: ratio(n.pairs, n.frames),
         symbol="receivers in range",
     ),
@@ -137,20 +137,22 @@ NETWORK: tuple[Metric[Network], ...] = (
         symbol="lost to noise",
         better="lower",
     ),
-    Metric("radio_bytes", "bytes in the air", lambda n: int(n.of("radio_bytes")), "bytes", symbol="sent by radio"),
+    Metric(
+        "radio_bytes", "bytes transmitted by radio", lambda n: int(n.of("radio_bytes")), "bytes", symbol="sent by radio"
+    ),
     Metric(
         "radio_bytes_per_s",
-        "bytes in the air per second",
+        "bytes transmitted by radio per second",
         lambda n: ratio(n.of("radio_bytes"), n.window_s),
         "bytes/s",
         symbol="radio load",
     ),
     Metric(
         "control_bytes_per_broadcast",
-        "bytes of control messages in the air per broadcast",
+        "bytes of control messages transmitted by radio per broadcast",
         lambda n: ratio(n.of("radio_control_bytes"), n.broadcasts),
         "bytes",
-        symbol="control / broadcast",
+        symbol="control per broadcast",
         better="lower",
     ),
     Metric("wired_messages", "messages on wires", lambda n: int(n.of("wired_messages")), symbol="messages on wires"),

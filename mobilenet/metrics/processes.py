@@ -115,7 +115,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
         "mean number of messages sent per process",
         lambda p: p.messages["sent"] / p.processes,
         "messages",
-        symbol="messages / process",
+        symbol="messages per process",
     ),
     Metric("message_bytes", "bytes sent", lambda p: p.messages["bytes"], "bytes", symbol="bytes sent"),
     Metric("broadcasts", "messages broadcast", lambda p: p.broadcasts, symbol="broadcasts"),
@@ -196,7 +196,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
         "pending_max_mean",
         "maximum number of messages held back by a process, averaged over processes",
         unit="messages",
-        symbol="held back, mean of most",
+        symbol="held back, mean of maxima",
     ),
 )
 

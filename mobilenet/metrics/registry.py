@@ -112,7 +112,7 @@ def _declared(metric: str, of_processes: bool) -> Declared | None:
     known = (PROCESSES if of_processes else MOBILE).get(metric) or DELAY_SHARES.get(metric)
     if known is None and not of_processes and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
         who, quantity, kind = buffer.groups()
-        known = sizes(f"{who}_{quantity}", f"messages in {quantity} of a {who}")[kind == "max"]
+        known = sizes(f"{who}_{quantity}", f"messages in the buffer {quantity} of a {who}")[kind == "max"]
     return known
 
 

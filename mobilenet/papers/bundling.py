@@ -141,7 +141,7 @@ def _row(key: Key, paper: dict[str, str] | None, values: Any) -> dict[str, Any]:
     model = "deterministic"
     if len(values) > 1:
         half = t_interval(values).half_width
-        model = f"mean of {len(values)}, 95 %"
+        model = f"mean of {len(values)} runs, 95 % interval"
     in_print = float(paper["printed"]) if paper is not None else None
     difference = None if in_print is None else round(mean - in_print, 2)
     row: dict[str, Any] = dict(zip(HEAD[:5], key, strict=True))

@@ -279,9 +279,9 @@ def _row(printed: Printed, table: str, size: int | str, quantity: str, values: A
     model = (
         "the same in all runs"
         if exact and len(values) > 1
-        else "ratio of means, or one run"
+        else "ratio of means, or ratio in a single run"
         if len(values) < 2
-        else "mean, 95 %"
+        else "mean, 95 % interval"
     )
     difference = round(mean - float(paper["printed"]), 2) if paper else None
     return {

@@ -240,7 +240,7 @@ def recovery_lines(out: Path, runs: Runs) -> Iterator[Line]:
             "V.C, Figure 8b",
         )
     most = values_of(runs["faults"], "station_sbuffer_max")
-    remark = "not seen: ours stay below 400 here; in the search, a station with 642 recovered in 1.5 s"
+    remark = "not seen: our SBuffers stay below 400 messages here; in the search, a station with 642 recovered in 1.5 s"
     yield line(WORDS["faults"], "station_sbuffer_max", "unstable from about 400", most, "", "V.C", remark)
 
 
@@ -268,8 +268,8 @@ def document(rows: list[dict[str, Any]], tables: dict[str, list[dict[str, Any]]]
     as_they_are = {name: list(next(iter(found))) for name, found in tables.items()}
     lengths = [name for name in as_they_are["mobile_lengths"] if not name.startswith(("mean_", "low_", "high_"))]
     return (
-        "# Wilhelm, Arantes and Sens (2020), Section V\n\nMeans over replications with 95 % t intervals, on seeds from"
-        " 2000 on.\n\n"
+        "# Wilhelm, Arantes and Sens (2020), Section V\n\nMeans over replications with 95 % t intervals, with seeds"
+        " from 2000 upwards.\n\n"
         + table(rows, columns | {"place": "where"})
         + "\n## What is not reproduced\n\n"
         + "".join(tried)

@@ -85,7 +85,7 @@ def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
         return False
     if origin is None:
         raise ScenarioError(
-            f"{unsaid[0].where}: longitudes and latitudes, because the file has no crs that mobilenet knows"
+            f"{unsaid[0].where}: contains longitudes and latitudes, because the file has no crs that mobilenet knows"
             " (RFC 7946), but"
             " the position of (0, 0) is not given; expected origin: {lon, lat}, or, if they are metres,"
             ' "crs": null in the file'
@@ -124,7 +124,7 @@ def _on_plane(shape: Shape, ring: Corners, origin: Origin | None) -> Corners:
     lon, lat = np.array(ring).T
     if origin is None:
         raise ScenarioError(
-            f"{shape.where}: longitudes and latitudes, but the position of (0, 0) is not given; expected"
+            f"{shape.where}: contains longitudes and latitudes, but the position of (0, 0) is not given; expected"
             " origin: {lon, lat}"
         )
     for i in np.flatnonzero((np.abs(lon) > 180) | (np.abs(lat) > 90))[:1]:

@@ -34,7 +34,7 @@ class PathLossParameters(Parameters):
 
     model: Literal["log_distance", "three_slope", "free_space", "umi"] = Field(
         default="log_distance",
-        description="one exponent, three of them, Friis, or 3GPP's street canyon with and without line of sight",
+        description="one exponent, three exponents, Friis, or 3GPP's street canyon (with and without line of sight)",
     )
     exponent: Exponent = Field(default=3.0, description="log_distance: path-loss exponent, which is 2 in free space")
     exponents: tuple[Exponent, Exponent, Exponent] = Field(

@@ -271,7 +271,7 @@ class StationProtocol(Protocol):
 
 
 class Channel(Protocol):
-    """One end of a connection between two nodes: messages arrive once each and in order, or the channel closes."""
+    """One end of a connection between two nodes: each message arrives once and in order, or the channel closes."""
 
     @property
     def peer(self) -> int:

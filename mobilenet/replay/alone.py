@@ -70,4 +70,6 @@ def _values(lines: Sequence[str], folder: Path) -> list[str]:
     try:
         return [value_of(line) for line in lines]
     except (ValueError, RecursionError):
-        raise RunError(f"{folder / 'lines.parquet'}: a program's line that is not JSON; the run is damaged") from None
+        raise RunError(
+            f"{folder / 'lines.parquet'}: contains a program's line that is not JSON; the run is damaged"
+        ) from None

@@ -51,7 +51,8 @@ def _differences(directory: Path, repeat: Path) -> Iterator[str]:
     for name in COLUMNS:
         files = [(folder / f"{name}.parquet").exists() for folder in (directory, repeat)]
         if files[0] != files[1]:
-            yield f"{name}.parquet: the {'record' if files[0] else 'repeat'} has it, but the other does not"
+            which = ("record", "repeat") if files[0] else ("repeat", "record")
+            yield f"{name}.parquet: the {which[0]} has it, but the {which[1]} does not"
         elif all(files):
             yield from _of_tables(name, read_table(directory, name), read_table(repeat, name))
     yield from _of_values("counters.json", read_json(directory, "counters.json"), read_json(repeat, "counters.json"))

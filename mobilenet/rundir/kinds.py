@@ -25,11 +25,11 @@ class RunKind:
     numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")  # for pictures
 
     def window(self, manifest: Mapping[str, Any]) -> tuple[float, float]:
-        """The measured time, from when to when."""
+        """The measurement period, from when to when."""
         return float(manifest["warmup_s"]), float(manifest["duration_s"])
 
     def window_ns(self, manifest: Mapping[str, Any]) -> tuple[int, int]:
-        """The measured time in nanoseconds, or in billionths of a time unit."""
+        """The measurement period in nanoseconds, or in billionths of a time unit."""
         begin_s, end_s = self.window(manifest)
         return round(begin_s * SECOND), round(end_s * SECOND)
 

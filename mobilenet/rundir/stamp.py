@@ -73,7 +73,7 @@ def parsed(text: str) -> Provenance:
         raise ValueError("not a provenance")
     command = found["command"]
     if not command.startswith("mobilenet ") or _quoted_again(command) != command:
-        raise ValueError("not a single command of mobilenet")
+        raise ValueError("not exactly one mobilenet command")
     inputs = Inputs(found["kind"], found["scenario_sha256"], found.get("fingerprint"), found.get("runs", 0))
     return Provenance(command, inputs, found["mobilenet"], found.get("commit"))
 

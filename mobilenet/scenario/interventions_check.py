@@ -68,7 +68,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         if one.do == "broadcast" and isinstance(scenario.protocol, Datagrams):
             yield f"{path}.do", "with datagrams, only the programs broadcast"
         if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
-            yield f"{path}.do", "programs learn the number of hosts at their start, so no host can be added"
+            yield f"{path}.do", "programs receive the number of hosts when they start, so no host can be added later"
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
             yield f"{path}.to_m", f"expected coordinates in metres, from -{FARTHEST_DRAG_M:g} to {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):

@@ -78,7 +78,7 @@ class MobileKeys(ScenarioFile):
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="seed of all random numbers in a run")
     duration_s: float = Field(gt=0, le=1e6, description="time during which hosts walk and broadcast")
     warmup_s: float = Field(
-        default=0.0, ge=0, description="the initial time that metrics leave out; less than duration_s"
+        default=0.0, ge=0, description="initial period that the metrics leave out; less than duration_s"
     )
     drain_s: float = Field(
         default=60.0, ge=0, le=1e6, description="maximum time after duration_s for messages to arrive"

@@ -141,7 +141,7 @@ class Program(Parameters):
 
     name: Literal["program"] = "program"
     files: LoadedFiles
-    settings: dict[str, Any] = Field(default={}, description="values that programs receive at their start")
+    settings: dict[str, Any] = Field(default={}, description="values that programs receive when they start")
     answer_within_s: float = Field(
         default=10.0,
         ge=0.01,

@@ -213,7 +213,7 @@ class Recorded:
             return self
         if origin is None:
             raise ScenarioError(
-                f"{self.file}: longitudes and latitudes, but the position of (0, 0) is not given; expected"
+                f"{self.file}: contains longitudes and latitudes, but the position of (0, 0) is not given; expected"
                 " origin: {lon, lat}"
             )
         x, y = to_plane(self.x, self.y, origin)

@@ -68,7 +68,7 @@ class Sites(NamedTuple):
             return self.a, self.b
         if origin is None:
             raise ScenarioError(
-                f"{self.file}: longitudes and latitudes, but the position of (0, 0) is not given; expected"
+                f"{self.file}: contains longitudes and latitudes, but the position of (0, 0) is not given; expected"
                 " origin: {lon, lat}"
             )
         x, y = to_plane(self.a, self.b, origin)
@@ -109,7 +109,7 @@ def read_sites(path: Path) -> Sites:
                 continue
             if place in places:
                 raise rows.error(
-                    line, a, rows.titles[a], f"another station has the same position, see line {lines[places[place]]}"
+                    line, a, rows.titles[a], f"another station has the same position; see line {lines[places[place]]}"
                 )
             name = "-".join(fields[column].strip() for column in parts)
             if name and name in called_so:
@@ -117,7 +117,7 @@ def read_sites(path: Path) -> Sites:
                     line,
                     parts[0],
                     rows.titles[parts[0]],
-                    f"another station has the name {short(name)}, see line {called_so[name]}",
+                    f"another station has the name {short(name)}; see line {called_so[name]}",
                 )
             places[place] = len(names)
             called_so[name] = line

@@ -44,7 +44,7 @@ KINDS: Final = {
     LOST: "on the air, in a frame that is lost",
     MAC_RETRY: "between two transmissions of one frame by the MAC",
     RETRY: "after a lost frame, until the protocol sends the message again",
-    TIMER_WAIT: "waiting for a timer of the protocol that no loss of these frames started",
+    TIMER_WAIT: "waiting for a protocol timer that was not started by a loss of these frames",
     ORDER: "waiting for another message, whose own delay is not on record",
     NAGLE: "waiting for Nagle's rule: a partial segment waits until those before it are acknowledged",
     CONGESTION_WINDOW: "waiting for TCP's congestion window",
@@ -76,7 +76,7 @@ DETECTION: Final = "detection"
 IDLE: Final = "idle"
 OF_INTERRUPTIONS: Final = {  # besides KINDS
     OLD_SESSION: "in an earlier session, after the last delivery",
-    DETECTION: "between two attachment ticks, while the host entered the new cell",
+    DETECTION: "between two attachment ticks, as the host entered the new cell",
     IDLE: "in the new session, until the next message to be delivered is broadcast",
 }
 

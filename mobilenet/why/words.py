@@ -61,7 +61,7 @@ class Words:
             case kinds.QUEUE:
                 return f"a frame waits in {place}'s radio behind other frames"
             case kinds.CONTENTION:
-                return f"{place} waits for a free medium and its back-off"
+                return f"{place} waits until the medium is free and its back-off is over"
             case kinds.AIR:
                 return f"{self._frame(s.row)} on the air"
             case kinds.LOST:
@@ -69,7 +69,7 @@ class Words:
                 lost = f"{self._frame(s.row)} on the air, lost{f' at {at}' if at else ''}"
                 return f"{lost}: {_outcome(s.reason)}{self._others(s.row, s.reason, at)}"
             case kinds.MAC_RETRY:
-                why = f"({_outcome(s.reason)})" if s.reason else "for all hosts of its cell, unasked"
+                why = f"({_outcome(s.reason)})" if s.reason else "for all hosts of its cell, without being asked"
                 return f"{place}'s MAC sends the frame again {why}"
             case kinds.RETRY:
                 timer = f"its timer {self._timer(s.row)!r}" if s.row != NONE else "another attempt"
@@ -104,7 +104,7 @@ class Words:
             case kinds.OLD_SESSION:
                 return f"{place} delivers nothing more in its earlier session"
             case kinds.DETECTION:
-                return f"{place} enters the new cell; its attachment changes at the end of this time"
+                return f"{place} enters the new cell; its attachment changes at the end of this period"
             case kinds.IDLE:
                 if not s.reason:
                     return "no message is in transit"

@@ -64,7 +64,7 @@ class OwnMobility(ClassInFile):
 
     model: Literal["own"] = "own"
     speed_limit_mps: float = Field(
-        ge=0, le=1000, description="upper bound of the speed; a host that exceeds it ends the run"
+        ge=0, le=1000, description="upper bound on the speed; a host that exceeds it ends the run"
     )
     area: AreaParameters | None = Field(
         default=None, description="area that is passed to the model; null: the area that the stations cover"

@@ -56,7 +56,7 @@ THEIRS = "studies/gossip"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a study, answered claims, a study with a plug-in, and archives of them."""
+    """A folder with a study, evaluated claims, a study with a plug-in, and archives of them."""
     place = tmp_path_factory.mktemp("made")
     shutil.copy(FIRST, place / "first.yaml")
     (place / "claims.yaml").write_text(CLAIMS)

@@ -167,7 +167,7 @@ def test_what_is_refused(study: Store, tmp_path: Path) -> None:
         (["search", *out], "search: has capacity.json; expected the directory of a study"),
         (["answers", *out], "answers: has no claims.yaml; run the same `mobilenet claims` command again"),
         (["claims.yaml", *out], "does not contain its answers; run `mobilenet claims claims.yaml` first"),
-        (["empty", *out], "empty: expected the directory of a study or of answered claims, or a claims file"),
+        (["empty", *out], "empty: expected the directory of a study or of evaluated claims, or a claims file"),
         (["nowhere", *out], "nowhere: expected the directory"),
         ([str(study.path), str(study.path), *out], "has the same name as"),
         ([str(study.path)], "--out: missing"),

@@ -152,7 +152,7 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
     found = json.loads((tmp_path / "out" / "claims.json").read_text())
     left = [one["claim"] for one in found["claims"] if one["left"]]
     lines = done.stdout.splitlines()
-    assert done.returncode == 4 and left and f"left: {', '.join(left)}" in lines
+    assert done.returncode == 4 and left and f"not examined: {', '.join(left)}" in lines
     assert f"({len(left)} left by --quick)" in done.stdout
     whole = {one["claim"]: one for one in json.loads((place / "out" / "claims.json").read_text())["claims"]}
     for one in found["claims"]:  # what is answered is answered as without the limit
@@ -175,7 +175,7 @@ def test_quick_stops_in_time_in_the_middle_of_long_runs(tmp_path: Path, monkeypa
     assert done.returncode == 4 and time.monotonic() - began_s < 45 + 30
     found = {one["claim"]: one for one in json.loads((tmp_path / "out" / "claims.json").read_text())["claims"]}
     assert found["late"]["left"] and found["late"]["answer"] == "undecided" and found["fast"]["answer"] == "holds"
-    assert "late" in next(line for line in done.stdout.splitlines() if line.startswith("left: "))
+    assert "late" in next(line for line in done.stdout.splitlines() if line.startswith("not examined: "))
     assert not list(tmp_path.glob("out/hours/runs/c*"))
 
 

@@ -103,7 +103,7 @@ def test_exact_claims_get_no_share_of_the_error(place: Path) -> None:
          "claims.yaml:19: claims.safe.metric: unknown key; known here"),
         ("scenario: first", "scenario: second",
          "claims.yaml:3: experiments.loss.scenario: file 'second.yaml' not found "),
-        ("scenario: first.yaml", "study: loss.yaml", "experiments.loss.factors: belongs into the study file"),
+        ("scenario: first.yaml", "study: loss.yaml", "experiments.loss.factors: belongs in the study file"),
         ("{study: loss.yaml}", "{}", "claims.yaml:7: experiments.other.scenario: expected either scenario or study"),
         ("0.2]", "2]",
          "claims.yaml:5: experiments.loss.factors.wireless.loss: level 2: wireless.loss: should be at most 1"),

@@ -172,7 +172,7 @@ def test_each_question_looks_only_at_its_own_runs_and_ends_with_the_replications
         looks.take({cell: runs[cell][:count] for cell, count in wanted.items()})
     assert seen == [{A: 10, B: 10}, {B: 14}, {B: 20}, {B: 28}] and look(4) > 30
     assert looks.judged["q"].answer is Answer.HOLDS
-    assert looks.judged["hard"].why == "the replications that the file allows are used"
+    assert looks.judged["hard"].why == "all replications that the file allows have been used"
     at_once = Looks((easy, hard), 0.01, 30)
     at_once.take(runs)  # more runs than a look needs change nothing
     assert at_once.judged == looks.judged

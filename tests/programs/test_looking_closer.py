@@ -99,7 +99,7 @@ def test_replay_waits_no_longer_than_the_run_did(tmp_path: Path) -> None:
 
 STRANGE = {
     "node": ("x", "lines.parquet: 'x' is not a node; the run is damaged"),
-    "line": ("{no", "lines.parquet: a program's line that is not JSON; the run is damaged"),
+    "line": ("{no", "lines.parquet: contains a program's line that is not JSON; the run is damaged"),
 }
 
 

@@ -90,7 +90,7 @@ def test_degrees(tmp_path: Path) -> None:
     assert read_buildings(file(tmp_path, polygon(on_earth(SQUARE))), ORIGIN) == [there]
     named = {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}}
     assert read_buildings(file(tmp_path, collection(feature(polygon(on_earth(SQUARE))), **named)), ORIGIN) == [there]
-    assert ": longitudes and latitudes, but the position of (0, 0) is not given" in refusal(
+    assert ": contains longitudes and latitudes, but the position of (0, 0) is not given" in refusal(
         tmp_path, polygon(on_earth(SQUARE))
     )
     far = refusal(tmp_path, polygon(on_earth(SQUARE)), Origin(lon=-70, lat=0))
@@ -116,7 +116,7 @@ def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
     content = collection(feature(polygon(ring), name="Mill"), **more)
     said = refusal(tmp_path, content, in_plane=False)
     assert said.startswith(
-        ": feature 1 ('Mill'): longitudes and latitudes, because the file has no crs that mobilenet knows"
+        ": feature 1 ('Mill'): contains longitudes and latitudes, because the file has no crs that mobilenet knows"
     )
     assert said.endswith('expected origin: {lon, lat}, or, if they are metres, "crs": null in the file')
     (building,) = read_buildings(file(tmp_path, {**content, "crs": None}))
@@ -140,7 +140,7 @@ def test_with_an_origin_they_are_degrees_and_beyond_its_reach_or_180_metres(tmp_
 def test_crs_that_is_geographic(name: str, tmp_path: Path) -> None:
     wide = collection(feature(polygon(SQUARE), name="Mill"), crs={"type": "name", "properties": {"name": name}})
     assert refusal(tmp_path, wide).startswith(
-        ": feature 1 ('Mill'): longitudes and latitudes, but the position of (0, 0) is not given"
+        ": feature 1 ('Mill'): contains longitudes and latitudes, but the position of (0, 0) is not given"
     )
 
 

@@ -218,7 +218,7 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
 @pytest.mark.parametrize(
     ("world", "said"),
     [
-        ("programs/flood.yaml", "programs learn the number of hosts at their start, so no host can be added"),
+        ("programs/flood.yaml", "programs receive the number of hosts when they start, so no host can be added later"),
         ("programs/udp.yaml", "with datagrams, every host has its address from the beginning, so no host can be added"),
     ],
 )

@@ -232,7 +232,7 @@ def test_titles_that_people_use(tmp_path: Path) -> None:
 def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> None:
     (tmp_path / "tracks.csv").write_text("t,id,x,y\n0,a,0,0\n30,a,40,0\n")
     for sites, said in (
-        ("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station has the name 'a', see line 2"),
+        ("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station has the name 'a'; see line 2"),
         ("x,y\n1,2\n1,2\n", "sites.csv:3:1: x: another station has the same"),
     ):
         (tmp_path / "sites.csv").write_text(sites)

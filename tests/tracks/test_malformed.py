@@ -90,7 +90,8 @@ def refused(path: Path) -> str:
         ),
         (
             GPX.format('<trkpt lat="1" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt>'),
-            "f: longitudes and latitudes, but the position of (0, 0) is not given; expected origin: {lon, lat}",
+            "f: contains longitudes and latitudes, but the position of (0, 0) is not given; expected origin:"
+            " {lon, lat}",
         ),
         ("0 1 2 3 4", "f:1:7: the line ends within a waypoint; expected t x y for each"),
         ("0 1 2\n0 1 2 5 1e5 x", "f:2:13: 'x' is not a number, expected t x y t x y ..."),

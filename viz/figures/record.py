@@ -127,7 +127,7 @@ def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def time_axis(axes: Any, record: Record) -> str:
-    """From 0 to the end of the measured time; shades the warm-up and each time that a node is down; returns a note."""
+    """From 0 to the end of the measurement period, with the warm-up and outages of nodes shaded; return a note."""
     notes = ""
     if record.warmup_s > 0:
         axes.axvspan(0, record.warmup_s, color="#000000", alpha=0.07, linewidth=0, label="warm-up", zorder=0)

@@ -321,7 +321,7 @@ def delay_parts(axes: Any, record: Record) -> str:
     assert record.stories is not None
     bars = bars_of_run(record.stories, *kind_of(record.manifest).window_ns(record.manifest))
     if not bars:
-        return in_words(axes, "No message broadcast in the measured time was delivered.")
+        return in_words(axes, "No message broadcast during the measurement period was delivered.")
     draw_bars(axes, bars)
     return "From left to right: uplink, backbone, cell and receiver; on the right, the mean delay."
 

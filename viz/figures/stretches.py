@@ -63,7 +63,7 @@ def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
 
 
 def bars_of_run(stories: Stories, begin_ns: int, end_ns: int) -> list[Bar]:
-    """All deliveries of the measured time, and the slowest of them."""
+    """All deliveries of the measurement period, and the slowest of them."""
     deliveries = counted_deliveries(stories, begin_ns, end_ns)
     groups = [("all deliveries", deliveries), ("slowest 5 %", slowest(stories, deliveries))]
     unit = _unit(deliveries[0].node) if deliveries else ""

@@ -105,7 +105,7 @@ def _warning(line: str) -> str:
 
 def _window(manifest: dict[str, Any]) -> str:
     return (
-        f"The measured time is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: counts cover what"
+        f"The measurement period is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: counts cover what"
         " happened in that time, and delays are those of messages broadcast in it, whenever they arrived. The verdict,"
         f" the map and the figure of handoffs cover the whole run, from its beginning to {manifest['simulated_s']:g} s."
     )

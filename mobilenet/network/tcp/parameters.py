@@ -39,7 +39,7 @@ class TcpParameters(Parameters):
     )
     messages_in_flight: int | None = Field(
         default=46, ge=1, le=1_000_000,
-        description="maximum number of messages sent and not fully acknowledged; null: no limit (paper: 46)",
+        description="maximum number of messages sent but not fully acknowledged; null: no limit (paper: 46)",
     )
     aggregation: bool = Field(
         default=True,
@@ -63,7 +63,7 @@ class TcpParameters(Parameters):
     )
     limited_transmit: bool = Field(
         default=True,
-        description="each of the first two duplicate acknowledgements releases a new segment (RFC 3042; INET: off)",
+        description="whether each of the first two duplicate acknowledgements releases a segment (RFC 3042; INET: off)",
     )
     delayed_ack_s: float = Field(
         default=0.2, ge=0, le=0.5,

@@ -57,9 +57,7 @@ class MobileCausalParameters(BaseModel):
         default=0.25,
         gt=0,
         le=1,
-        description=(
-            "none: share of time used for resending, with pauses between batches; 1: no pauses (not in the paper)"
-        ),
+        description=("repair none: share of time spent resending, in batches; 1: without pauses (not in the paper)"),
     )
     resend_first_s: float = Field(
         default=1.0,
@@ -71,7 +69,7 @@ class MobileCausalParameters(BaseModel):
         default=0.2,
         gt=0,
         le=60,
-        description="interval I(x) when a whole window is pending (paper: 0.2; linear in between: not in the paper)",
+        description="interval I(x) when a whole window is pending (paper: 0.2, but without linear interpolation)",
     )
     resend_jitter_low: float = Field(
         default=0.7,
@@ -175,7 +173,7 @@ class MobileCausalParameters(BaseModel):
         default=6,
         ge=1,
         le=100,
-        description="selective: most hosts that get a first copy one by one, on a lossy radio (not in the paper)",
+        description="selective: most hosts that get individual first copies on a lossy radio (not in the paper)",
     )
     lossy_share: float = Field(
         default=0.05,
@@ -187,7 +185,7 @@ class MobileCausalParameters(BaseModel):
         default=0.1,
         gt=0,
         le=60,
-        description="selective: second wait after the MAC gave up a frame; then doubled, up to I(x) (not in the paper)",
+        description="selective: second wait after the MAC gave up on a frame; then doubled to I(x) (not in the paper)",
     )
     expiry_s: float | None = Field(
         default=None,

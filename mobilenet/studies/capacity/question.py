@@ -107,7 +107,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
     least = len(first_values(len(values) - 1)) * look(0)
     if question.budget < least:
         raise ScenarioError(
-            f"{question.word('budget')} {question.budget}: too few runs, expected at least {least}, for the first"
+            f"{question.word('budget')} {question.budget}: too few runs, expected at least {least}: the first"
             f" {look(0)} at each of {least // look(0)} values"
         )
     return Plan(question, study, values, tuple(wanted), isinstance(scenario, ProcessScenario))

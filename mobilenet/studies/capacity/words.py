@@ -123,8 +123,8 @@ def markdown(found: Found) -> str:
         _table(
             head, [_cells(asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
         ),
-        "A value holds if every interval lies entirely on the good side of the limit plus the tolerance. It fails if"
-        " one lies entirely on the bad side of the limit minus the tolerance, or if the backlog grows without bound."
+        "A value holds if every interval lies entirely within its limit, relaxed by the tolerance. It fails if an"
+        " interval lies entirely beyond its limit, tightened by the tolerance, or if the backlog grows without bound."
         " Each value was examined after 10, 14, 20, 28, …"
         " runs, and the intervals take all looks into account. Percentiles are computed for each run, and"
         " then averaged over runs."

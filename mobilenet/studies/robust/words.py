@@ -93,8 +93,8 @@ def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
         f"{totals(found)}. A claim is a significant effect on {first}. It survives if it is significant in the same"
         " direction on all radios. It flips if it is significant in the opposite direction.",
         _table(head, lines),
-        f"Ratios (×) or differences from the baseline with {sure} t intervals, paired over the same worlds, at least"
-        f" {plan.study.replications.min} of them. A question mark means that an effect is not significant. P-values are"
+        f"Ratios (×) or differences from the baseline with {sure} t intervals, paired over the same worlds (at least"
+        f" {plan.study.replications.min}). A question mark means that an effect is not significant. P-values are"
         " adjusted by Holm's method over the whole table.",
         *(["Unstable: the backlog at stations and hosts keeps growing, so the mean is undefined:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),

@@ -114,7 +114,9 @@ def _declaration(key: str, scenario: Any, where: str) -> tuple[Any, tuple[float,
         parent = getattr(parent, group, None)
     fields = getattr(type(parent), "model_fields", {})
     if name not in fields:
-        raise ScenarioError(f"{where}: no such key in this scenario, or not a declared one; expected {key}=LOW:HIGH")
+        raise ScenarioError(
+            f"{where}: this scenario has no such key, or the key is not a declared one; expected {key}=LOW:HIGH"
+        )
     limits = [-math.inf, math.inf]
     for rule in fields[name].metadata:
         limits[0] = max(limits[0], _number(rule, "ge", "gt", -math.inf))

@@ -126,7 +126,7 @@ def _copy_problems(hops: Hops, station: int, arrivals: Arrivals, kept: _Kept) ->
         yield (
             f"{hops.words(row)}: a copy of {hops.table['message'][row]}, number {numbers[at]}; according to its"
             f" sbuffer, the station kept only messages after number {oldest[at] - 1} at {made_ns[at] / SECOND:.6f} s,"
-            " when a message arrived that it sent no later than this copy"
+            " when a message that it had sent no later than this copy arrived"
         )
 
 

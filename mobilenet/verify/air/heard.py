@@ -174,8 +174,8 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
             times = heard.handed_up(nodes.index(node), nodes.index(station))[0]
             if np.searchsorted(times, begun_ns[node]) == np.searchsorted(times, now_ns, "right"):
                 return (
-                    f"{_event(events, row)}: {node} has the event {event} with {station}, which receives nothing from"
-                    " it in between"
+                    f"{_event(events, row)}: {node} ends a handoff with {station}, which received nothing from"
+                    f" {node} during this handoff"
                 )
     return None
 

@@ -107,8 +107,8 @@ def _falls_out(ends: np.ndarray, quantity: str, totals: Totals, delay_ns: int) -
     if (wrong := (values < fewest) | (values > most)).any():
         at = int(wrong.argmax())
         yield (
-            f"frames: {most[at]} rows of {quantity} have ended by {at_ns[at] / SECOND:g} s, but the sample counts"
-            f" {values[at]:g}"
+            f"frames: {most[at]} rows that {quantity} counts have ended by {at_ns[at] / SECOND:g} s, but the sample"
+            f" counts {values[at]:g}"
         )
 
 

@@ -72,8 +72,8 @@ def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Itera
     messages = counters["messages"]
     if "lost" in messages and not (plan is not None and plan.loses and _is_count(messages["lost"])):
         yield (
-            f"messages.lost is {messages['lost']!r}; expected a whole number, and no such key unless the network loses"
-            " messages"
+            f"messages.lost is {messages['lost']!r}; expected a whole number if the network loses messages, and"
+            " otherwise no such key"
         )
     is_packet = "packets_by_messages" in messages if plan is None else plan.network == "packet"
     if is_packet:
@@ -82,7 +82,7 @@ def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Itera
                 yield f"messages.{key} is {messages.get(key)!r}, expected a whole number of at least 0"
         for key in DISTRIBUTIONS:
             if not _are_counts(messages.get(key), WHOLE):
-                yield f"messages.{key} is {messages.get(key)!r}, expected a number of packets for each whole number"
+                yield f"messages.{key} is {messages.get(key)!r}, expected whole numbers, each with a number of packets"
     elif ("by_kind" in messages or plan is not None) and not _are_counts(messages.get("by_kind"), re.compile(".*")):
         yield f"messages.by_kind is {messages.get('by_kind')!r}, expected the number of messages of each class"
 
@@ -257,8 +257,8 @@ def _reception_problems(
         yield f"messages: {messages['receptions']} receptions, but {found.broadcasts} broadcasts require {due}"
     if manifest["quiescent"] and found.pairs == due and messages["receptions_waited_ns"] > found.delays_ns:
         yield (
-            f"messages: receptions waited {messages['receptions_waited_ns']} ns in total, but from broadcast to"
-            f" delivery there are only {found.delays_ns} ns"
+            f"messages: receptions waited {messages['receptions_waited_ns']} ns in total, but the delays from"
+            f" broadcast to delivery add up to only {found.delays_ns} ns"
         )
 
 

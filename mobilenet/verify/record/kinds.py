@@ -80,7 +80,7 @@ def _problems(
     lengths = {entry: lists.of(entry) for entry in kind.entries}
     for entry, values in lengths.items():
         if not count - again <= len(values) <= count + more:
-            yield f"samples: {len(values)} of {entry}, but {count} messages {name} were sent, each with one"
+            yield f"samples: {len(values)} of {entry}, but {count} messages of kind {name} were sent, each with one"
     least = count * kind.fixed_bytes
     if control < least or not kind.entries and kind.is_exact and control != least:
         yield f"{name}: {control} control bytes in {count} messages, each of which has {kind.fixed_bytes}"

@@ -111,8 +111,8 @@ def _steps_problem(series: dict[str, list[tuple[int, float]]], expected: Expecte
         span = f"samples: from {before[0][0] / SECOND:g} to {after[0][0] / SECOND:g} s"
         if frames < acknowledgements + carrying:
             return (
-                f"{span} {frames:g} radio_frames are too few: {acknowledgements:g} acknowledge and {carrying:g} carry"
-                " messages"
+                f"{span} {frames:g} radio_frames are too few: {acknowledgements:g} are acknowledgements and"
+                f" {carrying:g} carry messages"
             )
         if size < frames * expected.least_frame_bytes:
             return (

@@ -78,7 +78,7 @@ def test_what_python_refuses(tmp_path: Path) -> None:
             (),
             "its value is 0, so half and twice this value are not a range; expected wireless.loss",
         ),
-        ("wireless.nope,protocol.repair", (), "no such key in this scenario, or not a declared one"),
+        ("wireless.nope,protocol.repair", (), "this scenario has no such key, or the key is not a declared one"),
         ("wireless.mode,protocol.repair", (), "has 5 values; name 2 to 4 of them"),
         ("wireless.loss=0.3:0,protocol.repair", (), "expected the lower end first"),
         ("wireless.loss=0:x,protocol.repair", (), "expected KEY=LOW:HIGH with two numbers, or KEY=A|B"),
