@@ -222,7 +222,7 @@ def _cells(claims: Claims, study: Study, path: tuple[str, ...], place: Place, wi
         levels = study.levels(factor)
         if factor != without and factor not in wanted:
             if len(levels) > 1:
-                what = f"not a level of {factor}, expected one of: {_shown(study, factor)}"
+                what = f"the level of {factor} is missing; expected one of: {_shown(study, factor)}"
                 raise claims.problem((*path, "at") if place.at else path, what)
             wanted[factor] = levels[0]
     return {

@@ -50,7 +50,7 @@ history that the judge needs. Clocks are left out.
 
 At each step, the search checks that no message is created or duplicated, that order is causal, that
 only members deliver, that no host has a gap, that no two stations serve one host, and that no
-assertion of the protocol fails. For each state, it checks what follows if no more faults happen:
+assertion of the protocol fails. For each state, it checks what follows without further faults:
 everything comes to rest with empty buffers, every member has delivered all that it is entitled to,
 and one more message from each member is delivered as well.
 

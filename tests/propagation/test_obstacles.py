@@ -151,7 +151,7 @@ def stretched(by: float) -> list[list[float]]:
 @pytest.mark.parametrize("width", [0.001, 0.04, 0.06, 0.3, 0.9])
 def test_numbers_that_make_no_sense_in_metres(width: float, tmp_path: Path) -> None:
     said = refusal(tmp_path, collection(feature(polygon(stretched(width)))))
-    assert said.startswith(": feature 1: longitudes and latitudes")
+    assert said.startswith(": feature 1: contains longitudes and latitudes")
     unknown = {"crs": {"type": "name", "properties": {"name": "EPSG:9999"}}}
     assert "longitudes and latitudes" in refusal(tmp_path, collection(feature(polygon(stretched(width))), **unknown))
 
@@ -178,7 +178,7 @@ def test_sumo(tmp_path: Path) -> None:
     </additional>"""
     there = [[(x + 30_000, y - 20_000) for x, y in IN_CM]]
     assert read_buildings(file(tmp_path, text), ORIGIN) == [[IN_CM], [IN_CM], there]
-    assert ":8:9: poly 'e': longitudes and latitudes" in refusal(tmp_path, text)
+    assert ":8:9: poly 'e': contains longitudes and latitudes" in refusal(tmp_path, text)
 
 
 def test_walls_of_a_scenario(tmp_path: Path) -> None:

@@ -326,7 +326,7 @@ def receptions_waited_for_nothing(copy: Copy) -> None:
     copy.counters["messages"]["receptions_waited_ns"] = 0
 
 
-@edit("conservation", "from broadcast to delivery there are only", "causal single")
+@edit("conservation", "delays from broadcast to delivery add up to only", "causal single")
 def receptions_waited_longer_than_deliveries(copy: Copy) -> None:
     copy.counters["messages"]["receptions_waited_ns"] *= 10
 

@@ -45,7 +45,10 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
         (("workload.interval_s=2", "stations.backbone.bandwidth_mbps=0.1"), "a wire's time"),
         (("protocol={name: beacon}",), "beacon does not promise to come to rest"),
         (("protocol.name=tcp_flooding", "stations.backbone.delay_ms=600"), "longer than handoff_wait_s"),
-        (("protocol.name=tcp_flooding", "protocol.tcp.max_retransmissions=0"), "connections may be closed needlessly"),
+        (
+            ("protocol.name=tcp_flooding", "protocol.tcp.max_retransmissions=0"),
+            "connections may be closed unnecessarily",
+        ),
         (("protocol.name=tcp_flooding", "protocol.tcp.connect_timeout_s=0.0001"), "is not set up"),
         (("protocol.name=tcp_flooding", "protocol.silence_s=0.01"), "hosts wait for the answer to a probe"),
         (("protocol.resend_jitter_low=0.95", "protocol.resend_jitter_high=1.1"), "may collide repeatedly"),
