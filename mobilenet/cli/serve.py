@@ -26,9 +26,7 @@ def serve(
     overrides: Overrides = None,
     hard_limit_ms: Annotated[
         float | None,
-        typer.Option(
-            "--hard-limit-ms", min=0.1, metavar="MS", help="Lateness at which the run ends, with exit code 3."
-        ),
+        typer.Option("--hard-limit-ms", min=0.1, metavar="MS", help="Lateness that ends the run with exit code 3."),
     ] = None,
     allow_code: AllowCode = False,
     force: Force = False,

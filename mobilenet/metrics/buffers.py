@@ -46,8 +46,8 @@ def sizes(name: str, words: str) -> tuple[Declared, ...]:
     who, _, quantity = name.partition("_")
     short = f"{who} {quantity[0].upper()}Buffer" if name in BUFFERS else name.replace("_", " ")
     return (
-        Metric(f"{name}_mean", f"{words}, mean", unit="messages", symbol=f"{short}, mean"),
-        Metric(f"{name}_max", f"maximum number of {words}", unit="messages", symbol=f"{short}, most"),
+        Metric(f"{name}_mean", f"mean number of {words}", unit="messages", symbol=f"{short}, mean"),
+        Metric(f"{name}_max", f"maximum number of {words}", unit="messages", symbol=f"{short}, max"),
     )
 
 
@@ -57,9 +57,11 @@ BUFFER_SIZES: tuple[Declared, ...] = tuple(
 LENGTHS_OF_LISTS: tuple[Declared, ...] = only(
     "lists",
     *(
-        Metric(f"{name}_{kind}", f"{words}, {said}", unit="entries", symbol=f"{name.replace('_', ' ')}, {said}")
+        Metric(
+            f"{name}_{kind}", f"{said} number of {words}", unit="entries", symbol=f"{name.replace('_', ' ')}, {kind}"
+        )
         for name, words in LISTS.values()
-        for kind, said in (("mean", "mean"), ("max", "most"))
+        for kind, said in (("mean", "mean"), ("max", "maximum"))
     ),
 )
 

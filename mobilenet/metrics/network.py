@@ -82,7 +82,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "airtime_per_delivery_s",
-        "time on the air per delivery, with the MAC's retransmissions and acknowledgements",
+        "time on the air per delivery, including the MAC's retransmissions and acknowledgements",
         lambda n: ratio(n.airtime_s, n.deliveries),
         "s",
         symbol="airtime per delivery",

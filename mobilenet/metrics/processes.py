@@ -190,7 +190,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
         better="lower",
     ),
     Metric(
-        "pending_max", "maximum number of messages held back by a process", unit="messages", symbol="held back, most"
+        "pending_max", "maximum number of messages held back by a process", unit="messages", symbol="held back, max"
     ),  # by _largest, as any buffer
     Metric(
         "pending_max_mean",

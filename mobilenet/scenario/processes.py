@@ -138,7 +138,7 @@ class ProcessProgram(Program):
     buffers: tuple[str, ...] | None = Field(
         default=None,
         max_length=100,
-        description="names of the buffers; null: as in the answer to the first start",
+        description="names of the buffers; null: as named in the answer to the first start event",
     )
 
 

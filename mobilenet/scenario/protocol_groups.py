@@ -109,7 +109,7 @@ class OwnProgram(Program):
         description="whether every member must receive every message; null: true only if `promises` is causal",
     )
     buffers: OwnBuffers | None = Field(
-        default=None, description="names of the buffers; null: as in the answer to the first start"
+        default=None, description="names of the buffers; null: as named in the answer to the first start event"
     )
 
     def named_files(self, folder: Path) -> Iterator[tuple[str, Path]]:

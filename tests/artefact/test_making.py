@@ -162,7 +162,7 @@ def test_what_is_refused(study: Store, tmp_path: Path) -> None:
     before = everything_below(tmp_path)
     out = ("-o", "x.zip")
     for words, what in (
-        (["unfinished", *out], "unfinished: 1 of 4 runs are missing; run the command that made it again"),
+        (["unfinished", *out], "unfinished: 1 of 4 runs are missing; repeat the command that made it"),
         (["link", *out], "link/configurations/c000/x.csv: is a link"),
         (["search", *out], "search: has capacity.json; expected the directory of a study"),
         (["answers", *out], "answers: has no claims.yaml; run the same `mobilenet claims` command again"),

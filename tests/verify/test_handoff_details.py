@@ -56,7 +56,7 @@ def test_as_it_was(on_air: bool) -> None:
 @pytest.mark.parametrize(
     ("recovered", "skipped", "after", "said"),
     [
-        (2, 1, COMES, "counts 2 messages as recovered, but the host has 1 of all 2"),
+        (2, 1, COMES, "counts 2 messages as recovered, but the host already has 1 of the 2 messages"),
         (1, 3, COMES, "counts 3 messages as skipped, but only 2 were broadcast"),
         (1, 1, [], "counts 1 message more as recovered than the node delivers"),
         (1, 1, ["h0 broadcast h0:2", "h1 deliver h0:2"], "h1 delivers h0:2, broadcast after its last handoff"),

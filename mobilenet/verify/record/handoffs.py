@@ -125,7 +125,8 @@ class _Handoffs:
         sent = int(np.searchsorted(self._broadcasts, row))
         has = int(np.searchsorted(self._deliveries[node], row))
         if recovered > sent - has:
-            return f"counts {counted(recovered, 'message')} as recovered, but the host has {has} of all {sent}"
+            known = f"the host already has {has} of the {sent} messages"
+            return f"counts {counted(recovered, 'message')} as recovered, but {known}"
         if skipped > sent:
             return f"counts {counted(skipped, 'message')} as skipped, but only {sent} were broadcast"
         since_ns, before, left = self._confirmed.get(node, (0, None, 0))
