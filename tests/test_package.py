@@ -124,7 +124,7 @@ def test_a_wheel_without_machine_code_says_so(installed: Path, empty: Path, tmp_
     copy = empty / "elsewhere"
     shutil.copytree(installed / "mobilenet", copy / "mobilenet", ignore=shutil.ignore_patterns("__compiled__"))
     said(copy, empty, "examples", "e")
-    assert "not compiled, so at half speed" in said(
+    assert "not compiled, so simulations run at half speed" in said(
         copy, empty, "run", "e/scenarios/first.yaml", "--set", "duration_s=5"
     )
 
