@@ -164,7 +164,7 @@ def test_what_is_refused(study: Store, tmp_path: Path) -> None:
     for words, what in (
         (["unfinished", *out], "unfinished: 1 of 4 runs are missing; repeat the command that made it"),
         (["link", *out], "link/configurations/c000/x.csv: is a link"),
-        (["search", *out], "search: has capacity.json; expected the directory of a study"),
+        (["search", *out], "search: contains capacity.json; expected the directory of a study"),
         (["answers", *out], "answers: has no claims.yaml; run the same `mobilenet claims` command again"),
         (["claims.yaml", *out], "does not contain its answers; run `mobilenet claims claims.yaml` first"),
         (["empty", *out], "empty: expected the directory of a study or of evaluated claims, or a claims file"),

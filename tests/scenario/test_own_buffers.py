@@ -72,8 +72,8 @@ def test_its_buffers_have_metrics_of_their_name(run: mobilenet.Run) -> None:
     samples = run.samples
     of_hosts = samples[(samples.quantity == "waiting") & samples.node.str.startswith("h")]
     assert run.metrics["host_waiting_max"] <= of_hosts.value.max()
-    assert meaning("host_waiting_mean") == "messages in waiting of a host, mean (messages)"
-    assert meaning("station_waiting_max") == "maximum number of messages in waiting of a station (messages)"
+    assert meaning("host_waiting_mean") == "mean number of messages in the buffer waiting of a host (messages)"
+    assert meaning("station_waiting_max") == "maximum number of messages in the buffer waiting of a station (messages)"
 
 
 def test_who_measures_nothing_has_no_buffers(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_pictures_show_them(run: mobilenet.Run, tmp_path: Path) -> None:
     svg = (tmp_path / "host_buffers.svg").read_text("utf-8")
     assert "waiting" in svg and "RBuffer" not in svg
     page = run_page(run.path)
-    assert "messages in waiting of a host, mean" in page and "a host holds back (RBuffer)" not in page
+    assert "mean number of messages in the buffer waiting of a host" in page and "a host holds back (RBuffer)" not in page
 
 
 def test_at_rest_they_are_empty(run: mobilenet.Run) -> None:

@@ -91,7 +91,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     ),
     "a budget": (
         ("wireless.loss", 0, 1), {"budget": 49},
-        "--budget 49: too few runs, expected at least 50, for the first 10 at each of 5 values",
+        "--budget 49: too few runs, expected at least 50: the first 10 at each of 5 values",
     ),
     "a tolerance": (("wireless.loss", 0, 1), {"tolerance": 1.5}, "--tolerance 1.5: expected a share of the limit"),
     "an error": (("wireless.loss", 0, 1), {"error": 0.0}, "--error 0: expected a probability from 0.0001 to 0.5"),
