@@ -104,7 +104,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "potential_receivers_per_frame",
-        "mean number of nodes within reach of a frame (in range or, with sinr, able to detect it on a silent medium)",
+        "mean number of nodes within reach of a frame (in range or, with sinr, able to detect it in silence)",
         lambda n: ratio(n.pairs, n.frames),
         symbol="receivers in range",
     ),
