@@ -59,6 +59,8 @@ WORDS: dict[type, dict[str, str]] = {
         "have": "stream numbers after nxt of messages received but not delivered; only with repair: selective",
         "direct": "stream numbers of messages that are sent individually to this host; only with repair: selective",
         "copied": "when each of these messages was last sent individually; only with repair: selective",
+        "missed": "how many of the stream's messages the host has lacked in its session; only with repair: selective",
+        "counted": "stream number below which missed messages have been counted; only with repair: selective",
         "rbuf": "messages from the host that arrived out of order",
         "pend": "requests for later sessions, kept while the station is not the owner",
         "answers": "stations that answered that they have nothing for this host",

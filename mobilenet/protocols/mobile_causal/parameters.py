@@ -185,7 +185,9 @@ class MobileCausalParameters(BaseModel):
         default=0.1,
         gt=0,
         le=60,
-        description="selective: second wait after the MAC gave up on a frame; then doubled, up to I(x) (not in the paper)",
+        description=(
+            "selective: second wait after the MAC gave up on a frame; then doubled, up to I(x) (not in the paper)"
+        ),
     )
     expiry_s: float | None = Field(
         default=None,
