@@ -39,7 +39,7 @@ def capacity(
     resolution: Annotated[
         float | None,
         typer.Option(
-            "--resolution", metavar="R", help="Step of the key; by default a round number, for 32 to 64 steps."
+            "--resolution", metavar="R", help="Step of the key; by default, a round number that gives 32 to 64 steps."
         ),
     ] = None,
     error: Annotated[float, typer.Option("--error", metavar="P", help="Maximum probability of a wrong answer.")] = 0.05,

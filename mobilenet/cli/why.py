@@ -91,7 +91,7 @@ def why(
         if of_handoffs and (other is not None or message is not None):
             fail("--handoffs, --handoff: expected one run, without --message", Exit.BAD_INPUT)
         if other is not None and run.resolve() == other.resolve():
-            fail("RUN2: the same run as RUN; expected another run of the same world", Exit.BAD_INPUT)
+            fail("RUN2: the same run as RUN; expected another run in the same world", Exit.BAD_INPUT)
         runs = [run] if other is None else [run, other]
         found = []
         for directory in runs:

@@ -61,7 +61,7 @@ class LiveSession:
         """Stands at 0 s. `allow_code`: the code and the programs of the scenario may run; `name`: of what is kept."""
         if not isinstance(scenario, Scenario):
             raise ScenarioError(
-                "only runs with hosts and stations can be live; expected a scenario with `stations:` and `hosts:`"
+                "only runs with hosts and stations can be run live; expected a scenario with `stations:` and `hosts:`"
             )
         self.is_real_time = isinstance(scenario.protocol, Datagrams)
         self.name = name
@@ -377,7 +377,9 @@ class LiveSession:
     def require_sound(self) -> None:
         """ScenarioError once a program or a plug-in has failed, until time goes back."""
         if self.error:
-            raise ScenarioError(f"the run ended with an error: {self.error}; go back to before {self.now_s:.9g} s")
+            raise ScenarioError(
+                f"the run ended with an error: {self.error}; go back to a time before {self.now_s:.9g} s"
+            )
 
 
 def live(

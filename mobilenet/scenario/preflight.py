@@ -116,7 +116,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, Datagrams):
         if scenario.workload.arrivals != "none":
-            yield "workload.arrivals", "with datagrams, only the programs start broadcasts; expected none"
+            yield "workload.arrivals", "with datagrams, only the programs start broadcasts; expected arrivals: none"
         if hosts is not None and hosts > MOST_HOSTS:
             yield (
                 "hosts.count",

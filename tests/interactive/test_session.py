@@ -168,7 +168,7 @@ def test_nothing_can_be_done_when_the_active_part_is_over(live: LiveSession) -> 
 
 
 def test_scenarios_of_processes_are_refused() -> None:
-    with pytest.raises(ScenarioError, match="only runs with hosts and stations can be live"):
+    with pytest.raises(ScenarioError, match="only runs with hosts and stations can be run live"):
         mobilenet.live(ROOT / "vcube" / "causal.yaml")
 
 

@@ -110,7 +110,7 @@ def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) ->
         at_s = live.now_s
         assert at_s < 30
         for go_on in (live.play, live.step, lambda: live.do("crash", host="h1")):
-            with pytest.raises(ScenarioError, match=r"^the run ended with an error: .*; go back to before"):
+            with pytest.raises(ScenarioError, match=r"^the run ended with an error: .*; go back to a time before"):
                 go_on()
         live.rewind(at_s / 2)
         live.do("crash", host="h1")

@@ -474,7 +474,7 @@ WRONG = {
     "protocol.port=80": "protocol.port",
     "protocol.logs=log.txt": "expected {me}",
     "hosts.count=257": "expected at most 256 with datagrams, because a host's number is one octet of an address",
-    "workload={interval_s: 1}": "only the programs start broadcasts; expected none",
+    "workload={interval_s: 1}": "only the programs start broadcasts; expected arrivals: none",
     "hosts.count=300": "300, expected at most 256 with datagrams",
 }
 

@@ -144,6 +144,6 @@ def _name(node: str, message: Any) -> str:
 
 def _sentence(at_ns: int, place: str, node: str, message: str, carrier: str) -> str:
     return (
-        f"at {at_ns / SECOND:.6f} s ({place}): {node} delivers {message}, but no {carrier} sent since its broadcast"
-        f" had reached {node} by then, directly or through other nodes, {PAST_THE_NETWORK}"
+        f"at {at_ns / SECOND:.6f} s ({place}): {node} delivers {message}, but by then {node} had received no"
+        f" {carrier} that was sent after its broadcast, directly or through other nodes, {PAST_THE_NETWORK}"
     )

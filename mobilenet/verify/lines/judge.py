@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.basis.verdict import ended_early
 from mobilenet.verify.lines.forms import DONE, ROLES, has_form
@@ -133,9 +134,8 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
     needed = {name for name in nodes if name[0] != "h"} | set(recoveries)
     for name in sorted(needed):
         if lives.get(name, 0) != 1 + len(recoveries.get(name, [])):
-            return (
-                f"lines: {name} begins {lives.get(name, 0)} lives, but recovers {len(recoveries.get(name, []))} times"
-            )
+            starts, recovers = lives.get(name, 0), len(recoveries.get(name, []))
+            return f"lines: {name} starts {counted(starts, 'time')}, but recovers {counted(recovers, 'time')}"
     return None
 
 
