@@ -9,7 +9,9 @@ Model     each search is that of the command, but its runs are numbers drawn fro
           The threshold is drawn for each search. Laws: `smooth` ones have a straight line as their mean; `worst` ones
           jump at the threshold from one edge of the tolerance to the other, so every value is as hard as a value
           outside of the tolerance can be. queue: waiting times of M/M/1, 500 customers from the stationary
-          distribution. aloha: slotted ALOHA with n hosts that transmit with probability p, 2 000 slots
+          distribution.
+          ratio of 1: nearly all runs give the same value. aloha: slotted ALOHA with n hosts that transmit with
+          probability p, 2 000 slots
           fixed: bisection with the same number of runs at each value, enough for the same error by the normal
           distribution, for which it has to know the largest standard deviation
 Units     shares of searches; runs
@@ -50,6 +52,7 @@ class Law:
     deviation: float  # the largest standard deviation of a run near the limit, for the fixed design
     requirement: Requirement
     last: int = LAST
+    budget: int = BUDGET
 
 
 def smooth(value: int, threshold: float) -> float:
@@ -125,6 +128,19 @@ def _aloha(stream: np.random.Generator, value: int, threshold: float, runs: int)
     return np.sum(sent == 1, axis=1) / np.maximum(1, np.sum(sent, axis=1))
 
 
+def _seldom(share: float) -> Law:
+    """A delivery ratio of 1 except in a share of the runs; its mean jumps by more than the tolerance on both sides."""
+
+    def mean(value: int, threshold: float) -> float:
+        return 0.9498 if value >= threshold else 0.9902
+
+    def draw(stream: np.random.Generator, value: int, threshold: float, runs: int) -> Values:
+        return 1 - (stream.random(runs) < share) * (1 - mean(value, threshold)) / share
+
+    deviation = 0.0502 / share * math.sqrt(share * (1 - share))
+    return Law(mean, draw, deviation, Requirement("delivery_ratio", False, 0.97, 0.02), budget=12_000)
+
+
 LAWS = {
     "normal, smooth": _scaled(smooth, normal(0.2), 0.2),
     "normal, worst": _scaled(worst, normal(0.2), 0.2),
@@ -141,6 +157,9 @@ LAWS = {
     ),
     "autocorrelated (AR(1), 0.8), smooth": _scaled(smooth, autoregressive, 0.18),
     "queue (M/M/1)": Law(_waiting, _queue, 0.85, Requirement("metric", True, 2.0, 0.1)),
+    "ratio of 1 but for 6 % of the runs": _seldom(0.06),
+    "ratio of 1 but for 10 % of the runs": _seldom(0.1),
+    "ratio of 1 but for 20 % of the runs": _seldom(0.2),
     "aloha (slotted)": Law(_undisturbed, _aloha, 0.015, Requirement("metric", False, 0.5, 0.025)),
 }  # fmt: skip
 
@@ -161,7 +180,7 @@ class Runs:
         return rows[:runs]
 
 
-def searched(law: Law, name: str, number: int, budget: int = BUDGET) -> tuple[Step, int, float]:
+def searched(law: Law, name: str, number: int) -> tuple[Step, int, float]:
     """Return where search `number` ended, its runs, and its threshold."""
     threshold = float(generator(1, f"threshold {name}", str(number)).uniform(0.1, 0.9)) * law.last
     runs, judge = Runs(law, name, number, threshold), Judge([law.requirement], ERROR / claims(law.last))
@@ -170,7 +189,7 @@ def searched(law: Law, name: str, number: int, budget: int = BUDGET) -> tuple[St
     while True:
         step = next_step(law.last, judged)
         total = sum((targets | step.wanted).values())
-        if not step.wanted or total > budget:
+        if not step.wanted or total > law.budget:
             return step, sum(targets.values()), threshold
         targets |= step.wanted
         judged |= {value: judge.judge(runs.of(value, targets[value])) for value in step.wanted}

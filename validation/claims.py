@@ -41,10 +41,16 @@ class Law(NamedTuple):
     margin: float
 
 
+def seldom(stream: np.random.Generator, runs: int) -> Values:
+    """Always the same number, except in one of ten runs."""
+    return 0.9 + (stream.random(runs) < 0.1) * 1.0
+
+
 LAWS = {
     "normal": Law(normal(0.2), 0.05),
     "skewed": Law(lognormal(0.5), 0.1),
     "autocorrelated": Law(autoregressive, 0.05),
+    "seldom": Law(seldom, 0.1),
 }
 
 
@@ -62,7 +68,7 @@ def cases() -> list[Case]:
     found = []
     for number in range(COUNT // 2):
         law = tuple(LAWS)[number % len(LAWS)]
-        relation, distance = RELATIONS[number % len(RELATIONS)], DISTANCES[number % len(DISTANCES)]
+        relation, distance = RELATIONS[number % len(RELATIONS)], DISTANCES[number // len(LAWS) % len(DISTANCES)]
         for is_true in (True, False):
             keys, means = _case(relation, LAWS[law].margin, -distance if is_true else distance, number % 2 == 0)
             found.append(Case(law, is_true, {"relation": relation, **keys}, means))

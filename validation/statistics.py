@@ -5,7 +5,8 @@
 Model     each experiment has 10 replications (each one number: the mean of a simulated series) and one 95 % interval,
           from the same code as a study. Series: independent normal values; AR(1) with 0.8; waiting times of M/M/1 at
           rho = 0.5, 0.8 and 0.9, 500 customers, started in the stationary distribution, so that the mean is known
-          exactly. A/A: two configurations with the same distribution on independent streams, compared pair by pair.
+          exactly. A/A: two configurations with the same distribution on independent streams, compared pair by pair,
+          once, and again and again as pairs are added.
           Power: a difference of 5 % with a standard deviation of 10 % and a correlation of 0.8 between the two
 Units     shares of experiments
 Source    Law: Simulation Modeling and Analysis (2015), 9.4; ours: docs/guide/studies.md
@@ -20,12 +21,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from mobilenet.claim_files.declaration import Answer, Difference, Place
+from mobilenet.claim_files.judge import judge
+from mobilenet.claim_files.questions import Cell, Inequality, Question
 from mobilenet.engine.random_streams import generator
-from mobilenet.studies.statistics import compare_pairs, t_interval
+from mobilenet.studies.statistics import compare_pairs, look, t_interval
 
 Values = NDArray[np.float64]
 REPLICATIONS = 10
 CUSTOMERS = 500
+PLACE = Place(experiment="aa")
 
 
 def normal(stream: np.random.Generator, count: int) -> tuple[Values, float]:
@@ -83,6 +88,27 @@ def false_alarms(experiments: int) -> float:
     return float(np.mean([compare_pairs(a, b).p < 0.05 for a, b in pairs]))
 
 
+def alarms_of_looks(experiments: int) -> tuple[float, float]:
+    """A/A comparisons that alarm at any look: the p value of a comparison of 10, 15, ... 100 pairs, and a claim that
+    the difference is 0, looked at after 10, 14, 20, ... 219 pairs.
+    """
+    looks = range(next(number for number in range(100) if look(number) > 200) + 1)
+    a, b = Cell("aa", 0), Cell("aa", 1)
+    tests = tuple(Inequality(a, b, False, at_most, 0.0, 0.0) for at_most in (True, False))
+    claim = Difference(relation="difference", metric="m", value=PLACE, to=PLACE, at_least=0.0, at_most=0.0, margin=1e-9)
+    question = Question("aa", claim, "m", tests)
+    alarms = claimed = 0
+    for number in range(experiments):
+        one, other = np.exp(generator(1, "alarms of looks", str(number)).normal(0, 0.1, (2, look(looks[-1]))))
+        alarms += any(compare_pairs(one[:n], other[:n]).p < 0.05 for n in range(10, 101, 5))
+        runs = {a: [{"m": float(value)} for value in one], b: [{"m": float(value)} for value in other]}
+        claimed += any(
+            judge(question, {cell: own[: look(n)] for cell, own in runs.items()}, n, 0.05).answer is Answer.FAILS
+            for n in looks
+        )
+    return alarms / experiments, claimed / experiments
+
+
 def found_after(experiments: int, paired: bool) -> float:
     """The smallest number of replications that finds the planted difference in 80 % of the experiments."""
     from scipy import stats
@@ -124,6 +150,9 @@ def main() -> None:
     covered, used = sequential_coverage(count)
     line(f"coverage, sequential stopping, M/M/1 at 0.5 ({used:.1f} replications on average)", covered)
     line("A/A comparisons that alarm", false_alarms(count), 0.035, 0.065)
+    alarms, claimed = alarms_of_looks(min(count, 1000))
+    line("A/A comparisons that alarm at any of 19 looks at the p value", alarms)
+    line("A/A comparisons that alarm at any look of a claim", claimed, 0, 0.05)
     paired, unpaired = found_after(count, True), found_after(count, False)
     line("replications to find 5 %, correlation 0.8, unpaired", unpaired)
     line("replications to find 5 %, correlation 0.8, paired", paired, 0, unpaired / 2)

@@ -36,6 +36,7 @@ class Answered:
     why: str = ""
     is_clear: bool = True
     is_left: bool = False  # --quick has left it
+    assumes: bool = False  # that what is rarer than atoms.RARE does not matter
 
     @property
     def is_expected(self) -> bool:
@@ -113,7 +114,7 @@ def answered(question: Question, judged: Judged, command: str, is_left: bool) ->
     unit = "" if question.tests[place].is_ratio else unit_of(question.metric, question.of_processes)
     return Answered(
         question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
-        judged.why, judged.is_clear, is_left,
+        judged.why, judged.is_clear, is_left, judged.assumes,
     )  # fmt: skip
 
 

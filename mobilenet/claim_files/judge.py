@@ -21,6 +21,8 @@ import numpy as np
 
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.claim_files.questions import EXACTLY, Cell, Inequality, Question
+from mobilenet.studies import atoms
+from mobilenet.studies.atoms import OF_RARE, Error
 from mobilenet.studies.capacity.feasibility import NEVER, OF_BACKLOG, Row
 from mobilenet.studies.statistics import Bounds, Values, grows, may_grow, share_of_look, skewed_bounds
 
@@ -38,6 +40,7 @@ class Judged(NamedTuple):
     why: str = ""  # the reason, if the numbers do not give it
     is_final: bool = True  # whether more runs would not change it
     is_clear: bool = False  # decided without the help of the margin
+    assumes: bool = False  # nearly all values are the same; what is rarer than atoms.RARE may be missing
 
 
 def judge(question: Question, runs: Runs, number: int, error: float) -> Judged:
@@ -47,7 +50,8 @@ def judge(question: Question, runs: Runs, number: int, error: float) -> Judged:
     if question.is_exact:
         return _exact(question, rows, n)
     share = share_of_look(number) * error
-    of_each = (1 - OF_BACKLOG) * share / len(question.tests)
+    tests = len(question.tests)
+    of_each = Error((1 - OF_BACKLOG - OF_RARE) * share / tests, OF_RARE * error / tests)
     sides = [_sides(question.metric, rows, test) for test in question.tests]
     bounds = tuple(_interval(side, test, of_each) for side, test in zip(sides, question.tests, strict=True))
     if question.metric != BACKLOG:
@@ -57,13 +61,16 @@ def judge(question: Question, runs: Runs, number: int, error: float) -> Judged:
         if any(map(may_grow, slopes)):
             return Judged(Answer.UNDECIDED, n, bounds, "the backlog may grow without bound", is_final=False)
     known = [(side, test) for side, test in zip(sides, question.tests, strict=True) if side is not None]
+    assumed = any(_assumes(side, test, of_each) for side, test in known)
     failing = [one for one in known if not _is_met(*one) and _fails(*one, of_each, one[1].margin)]
     if failing:
-        return Judged(Answer.FAILS, n, bounds, is_clear=any(_fails(*one, of_each, 0.0) for one in failing))
+        is_clear = any(_fails(*one, of_each, 0.0) for one in failing)
+        return Judged(Answer.FAILS, n, bounds, is_clear=is_clear, assumes=assumed)
     if len(known) < len(sides):
         return Judged(Answer.UNDECIDED, n, bounds, f"too few runs have a finite {question.metric}")
     if all(_is_met(*one) and _holds(*one, of_each, one[1].margin) for one in known):
-        return Judged(Answer.HOLDS, n, bounds, is_clear=all(_holds(*one, of_each, 0.0) for one in known))
+        is_clear = all(_holds(*one, of_each, 0.0) for one in known)
+        return Judged(Answer.HOLDS, n, bounds, is_clear=is_clear, assumes=assumed)
     return Judged(Answer.UNDECIDED, n, bounds, is_final=False)
 
 
@@ -75,7 +82,7 @@ def _exact(question: Question, rows: Runs, n: int) -> Judged:
     if any(None in own for own in values):
         return Judged(Answer.UNDECIDED, n, (), f"its runs have no {question.metric}")
     sides = [_sides(question.metric, rows, test) for test in question.tests]
-    bounds = tuple(_interval(side, test, 0.5) for side, test in zip(sides, question.tests, strict=True))
+    bounds = tuple(_interval(side, test, None) for side, test in zip(sides, question.tests, strict=True))
     pairs = [(side, test) for side, test in zip(sides, question.tests, strict=True) if side is not None]
     holds = all(_is_met(*pair) for pair in pairs)
     return Judged(Answer.HOLDS if holds else Answer.FAILS, n, bounds, is_clear=True)
@@ -92,6 +99,7 @@ class Side(NamedTuple):
 
     value: Values
     other: Values
+    metric: str
 
 
 def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
@@ -108,7 +116,7 @@ def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
         return None
     value = np.array([own[r][metric] for r in there], dtype=np.float64)
     others = np.zeros(len(there)) if other is None else np.array([other[r][metric] for r in there], dtype=np.float64)
-    return Side(value, others)
+    return Side(value, others, metric)
 
 
 def _combined(side: Side, test: Inequality, bound: float) -> Values:
@@ -121,7 +129,7 @@ def _is_met(side: Side, test: Inequality) -> bool:
     """Whether the means are within the bound, up to rounding; equal means are not below each other."""
     largest = float(np.max(np.abs(side.other), initial=0.0)) if test.is_ratio else 0.0
     rounding = EXACTLY * max(abs(test.bound), largest if math.isfinite(largest) else 0.0)
-    mean = _bounds(_combined(side, test, test.bound), 0.5).mean
+    mean = _mean(_combined(side, test, test.bound))
     return mean < -rounding if test.is_strict else mean <= rounding
 
 
@@ -130,30 +138,68 @@ def _moved(test: Inequality, margin: float) -> float:
     return test.bound + margin if test.at_most else test.bound - margin
 
 
-def _holds(side: Side, test: Inequality, error: float, margin: float) -> bool:
-    return _bounds(_combined(side, test, _moved(test, margin)), error).high <= 0
+def _holds(side: Side, test: Inequality, error: Error, margin: float) -> bool:
+    found = _bounds(side, *_parts(test, _moved(test, margin)), error)
+    return found.high <= 0 if test.at_most else found.low >= 0
 
 
-def _fails(side: Side, test: Inequality, error: float, margin: float) -> bool:
-    return _bounds(_combined(side, test, _moved(test, -margin)), error).low > 0
+def _fails(side: Side, test: Inequality, error: Error, margin: float) -> bool:
+    found = _bounds(side, *_parts(test, _moved(test, -margin)), error)
+    return found.low > 0 if test.at_most else found.high < 0
 
 
-def _bounds(values: Values, error: float) -> Bounds:
-    if not np.all(np.isfinite(values)):
-        infinite = float(np.max(values)) if np.max(values) == math.inf else -math.inf
-        return Bounds(infinite, infinite, infinite)
-    if len(values) < 3:
-        mean = float(np.mean(values))
+def _parts(test: Inequality, bound: float) -> tuple[float, float]:
+    """The combination as value - factor * other - shift."""
+    return (bound, 0.0) if test.is_ratio else (1.0, bound)
+
+
+def _mean(values: Values) -> float:
+    if np.all(np.isfinite(values)):
+        return float(np.mean(values))
+    return math.inf if np.max(values) == math.inf else -math.inf
+
+
+def _bounds(side: Side, factor: float, shift: float, error: Error | None) -> Bounds:
+    """Bounds of the mean of value - factor * other - shift; without an error, its values are all the same."""
+    values = side.value - factor * side.other - shift
+    mean = _mean(values)
+    if error is None or len(values) < 3 or math.isinf(mean):
         return Bounds(mean, mean, mean)
-    return skewed_bounds(values, error)
+    if _is_settled(side, factor, error):
+        return skewed_bounds(values, error.at_look)
+    half = Error(error.at_look / 2, error.rare)
+    own = atoms.bounds(side.value, half, side.metric)
+    other = atoms.bounds(side.other, half, side.metric) if np.any(side.other) else Bounds(0.0, 0.0, 0.0)
+    ends = sorted(factor * end if factor else 0.0 for end in (other.low, other.high))
+    return Bounds(mean, own.low - ends[1] - shift, own.high - ends[0] - shift)
 
 
-def _interval(side: Side | None, test: Inequality, error: float) -> Bounds | None:
+def _is_settled(side: Side, factor: float, error: Error) -> bool:
+    """Of both places, and of their combination."""
+    return all(atoms.is_settled(values, error.rare, scale) for values, scale in _looked_at(side, factor))
+
+
+def _looked_at(side: Side, factor: float) -> list[tuple[Values, float]]:
+    if not np.any(side.other):
+        return [(side.value, 0.0)]
+    scale = float(max(np.max(np.abs(side.value)), np.max(np.abs(factor * side.other))))
+    return [(side.value, 0.0), (side.other, 0.0), (side.value - factor * side.other, scale)]
+
+
+def _assumes(side: Side, test: Inequality, error: Error) -> bool:
+    """Whether the bounds rest on what is assumed about rare outcomes."""
+    factor = _parts(test, test.bound)[0]
+    if math.isinf(_mean(side.value - factor * side.other)) or not _is_settled(side, factor, error):
+        return False
+    return any(atoms.assumes(values, scale) for values, scale in _looked_at(side, factor))
+
+
+def _interval(side: Side | None, test: Inequality, error: Error | None) -> Bounds | None:
     """The value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
     if side is None:
         return None
     if not test.is_ratio:
-        return _bounds(side.value - side.other, error)
+        return _bounds(side, 1.0, 0.0, error)
     below, mean = float(np.mean(side.other)), float(np.mean(side.value))
     if not (math.isfinite(mean) and math.isfinite(below)) or below <= 0:
         return None if below == 0 and mean == 0 else Bounds(math.inf, -math.inf, math.inf)
@@ -162,11 +208,11 @@ def _interval(side: Side | None, test: Inequality, error: float) -> Bounds | Non
     return Bounds(ratio, low, _end(side, error, ratio, is_low=False))
 
 
-def _end(side: Side, error: float, ratio: float, is_low: bool) -> float:
+def _end(side: Side, error: Error | None, ratio: float, is_low: bool) -> float:
     """Where the bounds begin to exclude a ratio; infinite where they do not exclude any."""
 
     def excluded(at: float) -> bool:
-        bounds = _bounds(side.value - at * side.other, error)
+        bounds = _bounds(side, at, 0.0, error)
         return bounds.low > 0 if is_low else bounds.high < 0
 
     sign, width = (-1 if is_low else 1), max(abs(ratio), 1e-9) * 0.01

@@ -12,6 +12,7 @@ from mobilenet.claim_files.answer import Answered, Outcome
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import counted, shown
+from mobilenet.studies.atoms import ASSUMED
 
 HEAD = ("claim", "answer", "value", "interval", "required", "runs")
 
@@ -59,8 +60,9 @@ def summary(outcome: Outcome) -> str:
     said = f"{counted(len(outcome.answers), 'claim')}: {holds} hold, {fails} do not hold, {open_} undecided"
     if outcome.left:
         said += f" ({len(outcome.left)} left by --quick)"
+    assumed = f"; {ASSUMED}" if any(one.assumes for one in outcome.answers) else ""
     return (
-        f"{said}; probability that any answer outside the margins is wrong: at most {outcome.error * 100:g} %;"
+        f"{said}; probability that any answer outside the margins is wrong: at most {outcome.error * 100:g} %{assumed};"
         f" {counted(outcome.runs, 'run')}"
     )
 

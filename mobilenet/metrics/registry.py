@@ -9,6 +9,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -106,6 +107,14 @@ def better(metric: str, of_processes: bool = False) -> str:
     """Which direction is better: "lower", "higher", or "" where that depends on what is asked."""
     known = _declared(metric, of_processes)
     return known.better if known is not None else ""
+
+
+def limits(metric: str) -> tuple[float, float]:
+    """Between which numbers each of its values is certain to be; infinite where nothing is declared."""
+    known = _declared(metric, False) or _declared(metric, True)
+    if known is None or known.signed:
+        return -math.inf, math.inf
+    return 0.0, 1.0 if known.words.startswith("share of ") else math.inf
 
 
 def _declared(metric: str, of_processes: bool) -> Declared | None:

@@ -78,7 +78,7 @@ def test_between_two_bounds() -> None:
 def test_a_difference_and_a_ratio_are_of_pairs() -> None:
     """What both places share does not count."""
     world = spread(10, 5)
-    more = [{"m": row["m"] + 1} for row in world]
+    more = [{"m": row["m"] + 1 + 0.001 * place} for place, row in enumerate(world)]
     difference = question(Inequality(A, B, False, True, 0.5, 0.1))
     assert judged(difference, A=more, B=world).answer is Answer.FAILS
     twice = [{"m": 2 * row["m"]} for row in world]
@@ -127,7 +127,7 @@ def test_runs_without_the_metric() -> None:
     one = question(at_most(1.0))
     none = judged(one, A=[{}] * 20 + rows(*[0.5] * 8))
     assert none.answer is Answer.UNDECIDED and none.is_final and "too few runs have a finite m" in none.why
-    assert judged(one, A=rows(*[0.5] * 20) + [{}] * 8).answer is Answer.HOLDS
+    assert judged(one, A=spread(0.5, 0.01, 20) + [{}] * 8).answer is Answer.HOLDS
 
 
 def test_a_share_that_never_arrives_takes_for_ever() -> None:
@@ -148,6 +148,21 @@ def test_a_backlog_that_runs_away_has_no_mean() -> None:
     assert judged(question(below(A, B)), A=spread(0.1, 0.01), B=runs).answer is Answer.UNDECIDED
     growth = [{"backlog_slope": row["backlog_slope"]} for row in runs]
     assert judged(question(at_least(0.25), metric="backlog_slope"), A=growth).answer is Answer.HOLDS
+
+
+def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -> None:
+    """A metric without known limits; a share that is always 1 is at least 0.6 after a few runs."""
+    one, zeros = question(at_most(0.005, 0.001)), rows(*[0.0] * 400)
+    assert judged(one, 3, A=zeros[:28]).answer is Answer.UNDECIDED
+    found = judged(one, 10, A=zeros[:307])
+    assert found.answer is Answer.HOLDS and found.assumes
+    differing = [{"m": row["m"] + 1} for row in zeros[:28]]
+    constant = question(Inequality(A, B, False, True, 0.5, 0.1))
+    assert judged(constant, A=differing, B=zeros[:28]).answer is Answer.UNDECIDED
+    share = question(at_least(0.6, 0.05), metric="delivery_ratio")
+    quick = judged(share, A=rows(*[1.0] * 28, metric="delivery_ratio"))
+    assert quick.answer is Answer.HOLDS and not quick.assumes and quick.bounds[0] is not None
+    assert 0.6 < quick.bounds[0].low < quick.bounds[0].high == 1
 
 
 def test_deterministic_runs() -> None:

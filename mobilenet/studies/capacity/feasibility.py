@@ -22,11 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.studies.atoms import OF_RARE, Error, assumes, bounds, is_settled
 from mobilenet.studies.capacity.requirements import Requirement
-from mobilenet.studies.statistics import Bounds, grows, look, may_grow, share_of_look, skewed_bounds
+from mobilenet.studies.statistics import Bounds, grows, look, may_grow, share_of_look
 
 Row = Mapping[str, float]
-OF_BACKLOG = 0.1  # the share of the error for the test of the backlog, which is soon clear
+OF_BACKLOG = 0.05  # the share of the error for the test of the backlog, which is soon clear
 NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
 
 
@@ -43,6 +44,7 @@ class Estimate(NamedTuple):
     requirement: Requirement
     n: int
     bounds: Bounds | None
+    assumes: bool = False  # nearly all values are the same; what is rarer than atoms.RARE may be missing
 
 
 class Judged(NamedTuple):
@@ -63,7 +65,8 @@ class Judge:
 
     def __init__(self, requirements: Sequence[Requirement], error: float) -> None:
         self.requirements = tuple(requirements)
-        self._error = (1 - OF_BACKLOG) * error / len(self.requirements)
+        self._error = (1 - OF_BACKLOG - OF_RARE) * error / len(self.requirements)
+        self._error_of_rare = OF_RARE * error / len(self.requirements)
         self._error_of_backlog = OF_BACKLOG * error
 
     def judge(self, rows: Sequence[Row]) -> Judged:
@@ -79,7 +82,8 @@ class Judge:
         raise AssertionError("unreachable")
 
     def _look(self, rows: Sequence[Row], share: float, next_n: int) -> Judged:
-        estimates = tuple(_estimate(rows, one, share * self._error) for one in self.requirements)
+        error = Error(share * self._error, self._error_of_rare)
+        estimates = tuple(_estimate(rows, one, error) for one in self.requirements)
         slopes = np.array([row.get("backlog_slope", 0.0) for row in rows])
         if grows(slopes, share * self._error_of_backlog):
             return Judged(State.FAILS, len(rows), 0, estimates, runs_away=True, is_clear=True)
@@ -95,14 +99,17 @@ class Judge:
         return Judged(State.OPEN, len(rows), next_n, estimates)
 
 
-def _estimate(rows: Sequence[Row], one: Requirement, error: float) -> Estimate:
+def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
     """With fewer than half of the runs, the mean would be one of a selection."""
     values = [row[one.metric] for row in rows if one.metric in row]
     if one.metric.startswith(NEVER) and len(values) < len(rows):
         return Estimate(one, len(rows), Bounds(math.inf, math.inf, math.inf))
     if len(values) * 2 < len(rows) or len(values) < 3:
         return Estimate(one, len(values), None)
-    return Estimate(one, len(values), skewed_bounds(np.array(values, dtype=np.float64), error))
+    found = np.array(values, dtype=np.float64)
+    return Estimate(
+        one, len(values), bounds(found, error, one.metric), assumes(found) and is_settled(found, error.rare)
+    )
 
 
 def _holds(one: Requirement, bounds: Bounds, tolerance: float) -> bool:

@@ -12,6 +12,7 @@ import math
 
 from mobilenet.metrics.registry import unit_of
 from mobilenet.quoting import counted, shown
+from mobilenet.studies.atoms import ASSUMED
 from mobilenet.studies.capacity.answer import Asked, Found, Number, shown_value
 from mobilenet.studies.capacity.feasibility import Estimate, Judged, State
 from mobilenet.studies.capacity.requirements import Requirement
@@ -77,9 +78,11 @@ def assurance(found: Found) -> str:
     """What the error means."""
     asked = found.asked
     tolerances = ", ".join(f"{one.metric} ± {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
+    rests = any(one.assumes for judged in found.points.values() for one in judged.estimates)
+    assumed = f"; {ASSUMED}" if rests else ""
     return (
         f"probability of a wrong answer: at most {asked.error * 100:g} %, not counting values within the"
-        f" tolerance ({tolerances});"
+        f" tolerance ({tolerances}){assumed};"
         f" {counted(found.runs, 'run')}"
     )
 
@@ -93,7 +96,7 @@ def _needed(judged: Judged) -> int:
     """An interval shrinks with the square root of the runs."""
     factor = 1.0
     for one in judged.estimates:
-        if one.bounds is not None and math.isfinite(one.bounds.mean):
+        if one.bounds is not None and math.isfinite(one.bounds.high - one.bounds.low):
             half = (one.bounds.high - one.bounds.low) / 2
             room = one.requirement.tolerance + abs(one.requirement.lacks(one.bounds.mean))
             factor = max(factor, (half / room) ** 2)

@@ -13,8 +13,12 @@ RATIO = Requirement("ratio", False, 0.9, 0.045)
 
 
 def rows(mean: float, runs: int = 200, spread: float = 0.1, name: str = "delay", **others: float) -> list[Row]:
+    """`others` vary by a thousandth."""
     drawn = generator(1, "rows", f"{mean} {name}").normal(mean, spread, runs)
-    return [{name: float(value), **others} for value in drawn]
+    return [
+        {name: float(value), **{other: level * (1 + place % 97 * 1e-5) for other, level in others.items()}}
+        for place, value in enumerate(drawn)
+    ]
 
 
 def judge(found: list[Row], *wanted: Requirement) -> Judged:
@@ -82,3 +86,16 @@ def test_a_mean_over_few_of_the_runs_decides_nothing() -> None:
     assert judge(found).state is State.NO_DATA
     assert judge([{} for _ in range(10)], DELAY).state is State.NO_DATA
     assert judge([*rows(0.5, 9), {}]).state is State.HOLDS
+
+
+def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -> None:
+    equal: list[Row] = [{"delay": 0.0, "delivery_ratio": 1.0}] * 400
+    assert judge(equal[:156]).state is State.OPEN
+    found = judge(equal)
+    assert (found.state, found.n, found.estimates[0].assumes) == (State.HOLDS, 219, True)
+    far, near = (Requirement("delivery_ratio", False, limit, 0.002) for limit in (0.5, 0.99))
+    assert (judge(equal, far).state, judge(equal, far).n) == (State.HOLDS, 14)
+    assert not judge(equal, far).estimates[0].assumes and judge(equal, near).estimates[0].assumes
+    few: list[Row] = [{"delay": float(place % 20 == 0)} for place in range(400)]  # eight differ after 141 runs
+    assert judge(few[:111], Requirement("delay", True, 0.9, 0.1)).state is State.OPEN
+    assert judge(few, Requirement("delay", True, 0.9, 0.1)).n == 156
