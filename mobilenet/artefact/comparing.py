@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 CLOSE = 1e-9  # relative
 CLOSE_TO_0 = 1e-12
-PLACE = "command"  # names a directory, so it is not compared
 
 
 class Sameness(Enum):
@@ -74,7 +73,7 @@ def _compare_claim(place: str, kept: Mapping[str, Any], again: Mapping[str, Any]
     sameness = Sameness.BITS
     for key in dict.fromkeys(("answer", *kept, *again)):
         before, now = kept.get(key), again.get(key)
-        if key == PLACE or before == now:
+        if before == now:
             continue
         if is_promised or not _is_close(before, now):
             return Line(what, Sameness.DIFFERS, f"{key}: {_short(now)} here, {_short(before)} in the archive")

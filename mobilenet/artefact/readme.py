@@ -13,6 +13,7 @@ from mobilenet.artefact.archive import CHECKSUMS
 from mobilenet.artefact.parts import CLAIMS, Part
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import counted, shown
+from mobilenet.rundir.stamp import PLACE
 
 LOCK, INSTALLED, CRATE = "requirements.lock", "installed.txt", "ro-crate-metadata.json"
 HEAD = ("claim", "sentence", "answer", "value", "required", "runs")
@@ -85,6 +86,7 @@ def _part(one: Summary) -> list[str]:
         f"## Claims: {one.part.name}",
         f"`{one.part.place}/claims.yaml`{runs}.",
         table(HEAD, rows).rstrip(),
+        f"In the commands of `{one.part.place}/claims.md`, `{PLACE}` stands for `{one.part.place}`.",
     ]
 
 

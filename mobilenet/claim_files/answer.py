@@ -9,6 +9,7 @@ Source    ours: docs/guide/claims.md
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from mobilenet.claim_files.declaration import Answer, Below, Difference, Falls, 
 from mobilenet.claim_files.judge import Judged
 from mobilenet.claim_files.questions import Question
 from mobilenet.metrics.registry import unit_of
+from mobilenet.quoting import quoted
+from mobilenet.rundir.stamp import PLACE
 from mobilenet.studies.statistics import Bounds
 
 
@@ -32,7 +35,7 @@ class Answered:
     required: str
     bounds: Bounds | None  # value and interval
     replications: int  # of each configuration; of schedules, their number
-    command: str
+    command: str  # in normal form: PLACE stands for the directory
     why: str = ""
     is_clear: bool = True
     is_left: bool = False  # --quick has left it
@@ -101,6 +104,15 @@ class Outcome:
             "runs": self.runs,
             "claims": [{key: _plain(value) for key, value in row.items()} for row in self.rows()],
         }
+
+
+def placed(command: str, out: Path) -> str:
+    """Return a command of an answer with the directory instead of PLACE, for a shell."""
+    steps = [
+        [quoted(out / word[len(PLACE) + 1 :]) if word.startswith(f"{PLACE}/") else shlex.quote(word) for word in words]
+        for words in map(shlex.split, command.split(" && "))
+    ]
+    return " && ".join(map(" ".join, steps))
 
 
 def _plain(value: Any) -> Any:

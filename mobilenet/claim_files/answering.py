@@ -28,7 +28,7 @@ from mobilenet.claim_files.schedules import SECONDS_EACH, command, play
 from mobilenet.claim_files.words import markdown
 from mobilenet.quoting import as_file_name, counted, quoted, unknown
 from mobilenet.rundir.provenance import inputs_of_claims
-from mobilenet.rundir.stamp import in_document, in_text, made, stamping
+from mobilenet.rundir.stamp import PLACE, in_document, in_text, made, stamping
 from mobilenet.rundir.writer import write_json
 from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.batch import Progress, Standing, run_all
@@ -127,7 +127,7 @@ def answer(plan: Plan, means: Means, master: str, session: Any = None) -> Outcom
         outcome = work.outcome()
         inputs = inputs_of_claims(plan.claims.kept(stores), [store.path for store in stores.values()])
         permission = next(filter(None, (store.permission() for store in stores.values())), "")
-        with stamping(made(f"mobilenet claims FILE{permission}", inputs)):
+        with stamping(made(f"mobilenet claims {PLACE}/{KEPT}{permission}", inputs)):
             write_rows(means.out, "claims", outcome.rows())
             write_text(means.out / "claims.md", in_text(markdown(outcome), "\n<!-- ", " -->"))
             write_json(means.out / MARK, in_document(outcome.json()))
@@ -279,7 +279,7 @@ class _Work:
             )  # fmt: skip
         judged = self._looks.judged[question.name]
         names = dict.fromkeys(cell.experiment for cell in question.cells)
-        shown = " && ".join(f"mobilenet report {quoted(self._means.out / name)}" for name in names)
+        shown = " && ".join(f"mobilenet report {quoted(Path(PLACE, name))}" for name in names)
         is_left = not judged.is_final
         return answered(question, judged._replace(why=LEFT) if is_left else judged, shown, is_left)
 

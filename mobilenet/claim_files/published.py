@@ -18,7 +18,7 @@ from mobilenet.claim_files.declaration import Answer, Published
 from mobilenet.papers import causal, reliable
 from mobilenet.papers.agreement import AGREES
 from mobilenet.papers.reliable_statements import CHECKS
-from mobilenet.quoting import quoted
+from mobilenet.rundir.stamp import PLACE
 from mobilenet.workers import nothing
 
 HOLD, FAIL, UNCHECKED = "hold", ("fail", "hold in part"), "not checked"
@@ -56,8 +56,8 @@ class PaperTables:
         return self._found[key].get(claim.id, Verdict(Answer.UNDECIDED, what))
 
     def command(self, claim: Published) -> str:
-        """The command that shows it."""
-        return f"mobilenet reproduce {claim.paper} --max-n {claim.largest} --out {quoted(self._out / claim.paper)}"
+        """The command that shows it, in normal form."""
+        return f"mobilenet reproduce {claim.paper} --max-n {claim.largest} --out {PLACE}/{claim.paper}"
 
     def _sentences(self, largest: int, report: Callable[[str], None], look: Callable[[], None]) -> dict[str, Verdict]:
         _, found = reliable.reproduce(self._out / "reliable", largest, None, self._workers, report, look)

@@ -7,11 +7,13 @@ Source    ours: docs/guide/claims.md
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
-from mobilenet.claim_files.answer import Answered, Outcome
+from mobilenet.claim_files.answer import Answered, Outcome, placed
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import counted, shown
+from mobilenet.rundir.stamp import PLACE
 from mobilenet.studies.atoms import ASSUMED
 
 HEAD = ("claim", "answer", "value", "interval", "required", "runs")
@@ -43,14 +45,15 @@ def _numbers(one: Answered) -> tuple[str, str]:
     return f"{value}{unit}", f"{low} to {high}{unit}"
 
 
-def sentence(one: Answered) -> str:
-    """Return the answer of a claim with what supports it, in one line."""
+def sentence(one: Answered, out: Path | None = None) -> str:
+    """Return the answer of a claim with what supports it, in one line. `out`: the directory, for its command."""
     value, interval = _numbers(one)
     says = f" {one.question.claim.says}" if one.question.claim.says else ""
     numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
     runs = f" {counted(one.replications, 'replication')};" if one.replications and one.question.tests else ""
     why = f" {one.why};" if one.why else ""
-    return f"{one.question.name}: {decision(one)}.{says}{numbers}{runs}{why} {one.command}"
+    command = one.command if out is None else placed(one.command, out)
+    return f"{one.question.name}: {decision(one)}.{says}{numbers}{runs}{why} {command}"
 
 
 def summary(outcome: Outcome) -> str:
@@ -77,6 +80,6 @@ def markdown(outcome: Outcome) -> str:
         "Means are taken over runs. The intervals of all claims hold jointly, at all looks. A claim holds if its value"
         " is within the bound and its interval ends before the bound plus the margin. It does not hold if its value is"
         " beyond the bound and its interval begins beyond the bound minus the margin."
-        f" Seed: {outcome.seed}.",
+        f" Seed: {outcome.seed}. In commands, {PLACE} stands for the directory with this file.",
     ]
     return "\n\n".join(parts) + "\n"

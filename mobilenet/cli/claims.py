@@ -77,7 +77,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
         say(json.dumps(outcome.json(), indent=1), always=True)
     print_table(HEAD, [cells(one) for one in outcome.answers])
     for one in outcome.answers:
-        say(sentence(one))
+        say(sentence(one, outcome.path))
     say(summary(outcome))
     if outcome.failed:
         fail(f"{counted(len(outcome.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)

@@ -82,7 +82,7 @@ class ClaimAnswers:
 
     def sentences(self) -> list[str]:
         """Return each answer in words, and a summary."""
-        return [*map(sentence, self.outcome.answers), summary(self.outcome)]
+        return [*(sentence(one, self.path) for one in self.outcome.answers), summary(self.outcome)]
 
     def __repr__(self) -> str:
         return f"<ClaimAnswers {self.path}: {summary(self.outcome)}>"

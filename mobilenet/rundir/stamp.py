@@ -27,6 +27,7 @@ KEY = "mobilenet-provenance"
 SIDECAR = ".provenance.json"
 COMMIT = "commit.txt"  # in an installed package
 PACKAGE = Path(__file__).parents[1]
+PLACE = "CLAIMS"  # in commands, stands for the directory of answers to claims
 # what a file was made from
 RUN, RUNS, STUDY, STUDIES, CLAIMS, PAPER, FILE = "run", "runs", "study", "studies", "claims", "paper", "file"
 

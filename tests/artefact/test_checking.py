@@ -113,10 +113,10 @@ def test_with_permission_code_comes_out_the_same_as_well(place: Path, tmp_path: 
     assert done.returncode == 0 and comes_out(done)[THEIRS].startswith("same to the bit"), done
 
 
-def test_commands_in_the_answers_name_places_in_the_archive(place: Path) -> None:
+def test_commands_in_the_answers_name_no_directory_of_the_author(place: Path) -> None:
     files = unzipped(place / "ours.zip")
     rows = json.loads(files["claims/answers/claims.json"])["claims"]
-    report = "mobilenet report claims/answers"
+    report = "mobilenet report CLAIMS"
     assert [row["command"] for row in rows[:2]] == [f"{report}/one", f"{report}/loss"]
     assert f"{report}/one".encode() in files["claims/answers/claims.csv"] and b"report answers/" not in b"".join(
         files[f"claims/answers/claims.{suffix}"] for suffix in ("csv", "md", "json", "parquet")

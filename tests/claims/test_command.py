@@ -16,6 +16,7 @@ import pytest
 
 import mobilenet as package
 from mobilenet.claim_files import answering
+from mobilenet.claim_files.answer import placed
 from mobilenet.rundir.stamp import KEY
 from mobilenet.studies import StudyError
 from tests.cli.command import COMMAND, FIRST, mobilenet, one_line
@@ -53,7 +54,10 @@ claims:
   unlike: {relation: within, metric: frames, value: {experiment: again}, at_most: 1000000}
   safe: {relation: no_violation, schedules: 6, protocol: best_effort}
 """
-WRITTEN = ("claims.json", "claims.csv", "claims.md", "loss/runs.csv", "loss/tables/summary.csv")
+WRITTEN = (
+    "claims.json", "claims.csv", "claims.parquet", "claims.md", "claims.yaml",
+    "loss/runs.csv", "loss/tables/summary.csv",
+)  # fmt: skip
 
 
 def claims_file(place: Path, text: str = FILE) -> Path:
@@ -62,9 +66,9 @@ def claims_file(place: Path, text: str = FILE) -> Path:
     return place
 
 
-def contents(place: Path) -> dict[str, str]:
-    """What is written, without the directory in commands."""
-    return {name: (place / name).read_text().replace(f" {place.name}/", " OUT/") for name in WRITTEN}
+def contents(place: Path) -> dict[str, bytes]:
+    """What is written."""
+    return {name: (place / name).read_bytes() for name in WRITTEN}
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +107,9 @@ def test_what_it_leaves(place: Path) -> None:
     assert fast["low"] < fast["value"] < fast["high"] and fast["unit"] == "s" and fast["replications"] >= 10
     assert found["runs"] == sum(len(pd.read_csv(place / "out" / name / "runs.csv")) for name in ("loss", "again"))
     for row in found["claims"][:3]:
-        assert mobilenet(*shlex.split(row["command"])[1:], place=place).returncode == 0
+        command = placed(row["command"], Path("out"))
+        assert row["command"].startswith("mobilenet report CLAIMS/") and command.startswith("mobilenet report out/")
+        assert mobilenet(*shlex.split(command)[1:], place=place).returncode == 0
 
 
 def test_another_number_of_workers_answers_the_same(place: Path) -> None:
@@ -115,7 +121,7 @@ def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in place.glob("out/*/runs/*/manifest.json")}
     done = mobilenet("claims", "claims.yaml", "--out", "out", "--json", place=place)
     kept = json.loads((place / "out" / "claims.json").read_text())
-    assert kept.pop(KEY)["command"] == "mobilenet claims FILE"
+    assert kept.pop(KEY)["command"] == "mobilenet claims CLAIMS/claims.yaml"
     assert json.loads(done.stdout) == kept
     assert {path: path.stat().st_mtime_ns for path in place.glob("out/*/runs/*/manifest.json")} == before
 
