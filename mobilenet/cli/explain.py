@@ -15,7 +15,15 @@ from mobilenet.quoting import counted, quoted
 if TYPE_CHECKING:
     from mobilenet.rundir.stamp import Inputs, Provenance
 
-PLACES = ("STUDY", "FILE", "RUN")  # the words of a command in normal form that stand for what a file was made from
+PLACES = (
+    "STUDY",
+    "CLAIMS",
+    "FILE",
+    "RUN",
+)  # in commands, stand for what a file was made from
+MAKERS = ("run", "serve", "study", "capacity", "sensitivity", "claims")  # commands that make a directory
+SEARCHES = ("capacity.json", "sensitivity.parquet")  # of directories that no `mobilenet study` makes
+ANSWERS, KEPT = "claims.json", "claims.yaml"
 
 
 def explain(
@@ -34,14 +42,18 @@ def explain(
     again. If the directory around it is not the one that it was made from, the exit code is 1.
     """
     with reporting(quiet=as_json, reads=[file]):
-        from mobilenet.rundir.provenance import carried, run_or_study_around
+        from mobilenet.rundir.provenance import carried
 
         if not file.is_file():
             fail(f"{quoted(file)}: no such file", Exit.BAD_INPUT)
-        place, there = run_or_study_around(file if source is None else source)
+        place, there = _around(file if source is None else source)
         if source is not None and place is None:
-            fail(f"--from {quoted(source)}: expected the directory of a run or of a study", Exit.BAD_INPUT)
+            fail(
+                f"--from {quoted(source)}: expected the directory of a run or of a study, or of answers", Exit.BAD_INPUT
+            )
         found = carried(file)
+        if found is None and there is None and _print_archive(file, as_json):
+            return
         if found is None and there is None:
             fail(
                 f"{quoted(file)}: contains no provenance, and is not inside a run or study directory; expected a file"
@@ -72,12 +84,65 @@ def _print(file: Path, found: Provenance | None, place: Path | None, there: Inpu
     if place is None or there is None or not is_same:
         if not is_same:
             say(f"{quoted(place or file)} is not what the file was made from: {_difference(found.inputs, there)}")
-        say(f"Next: {_of_claims(found.command, file)}")
+        if source := next((name for name in PLACES if f" {name}" in found.command), None):
+            say(f"{source} stands for what the file was made from; `--from` names its directory")
+        say(f"Next: {found.command}")
         return is_same
-    if found.command.split()[1] not in ("run", "serve", "study"):
+    verb = found.command.split()[1]
+    if verb not in MAKERS:
         say(f"the directory is {quoted(place)}; to recreate it: {_remade(place, there)}")
-    say(f"Next: {_in_place(found.command, place)}")
+    is_own = verb not in MAKERS or verb in ("run", "serve")
+    say(f"Next: {_in_place(found.command, place) if is_own else _remade(place, there)}")
     return True
+
+
+def _print_archive(file: Path, as_json: bool) -> bool:
+    """Print what made an archive, or the unpacked archive around a file; return whether it is one."""
+    from mobilenet.artefact import ArtefactError
+    from mobilenet.artefact.archive import CHECKSUMS, opened
+
+    folder = file.parent
+    try:
+        if file.suffix.lower() == ".zip":
+            with opened(file) as archive:
+                digests, by = archive.digests, archive.made_by
+            following = f"mobilenet artefact check {quoted(file)}"
+        elif (folder / CHECKSUMS).is_file():
+            document = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+            digests, by = dict(document["files"]), dict(document["made_by"])
+            if file.name not in (*digests, CHECKSUMS):
+                return False
+            parts = sorted(folder.glob(f"claims/*/{KEPT}")) or sorted(folder.glob("studies/*/study.yaml"))
+            following = f"mobilenet explain {quoted(parts[0])}" if parts else f"look at {quoted(folder / 'README.md')}"
+        else:
+            return False
+    except (ArtefactError, OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+    if as_json:
+        say(json.dumps({"kind": "artefact", "files": len(digests), "made_by": by}, indent=1), always=True)
+    what = "an archive" if file.suffix.lower() == ".zip" else "part of an unpacked archive"
+    made = f"with mobilenet {str(by.get('mobilenet'))[:80]}, commit {str(by.get('commit') or 'unknown')[:80]}"
+    say(f"{quoted(file)}: {what} of {counted(len(digests) + 1, 'file')}, written by `mobilenet artefact` {made}")
+    say(f"Next: {following}")
+    return True
+
+
+def _around(file: Path) -> tuple[Path | None, Inputs | None]:
+    """Return the innermost run, study or answers that a file belongs to, or that this directory is."""
+    from mobilenet.rundir.provenance import inputs_of_claims, run_or_study_around
+
+    place = file if file.is_dir() else file.parent
+    if not _has_answers(place):
+        return run_or_study_around(file)
+    from mobilenet.claim_files.declaration import Claims
+
+    experiments = Claims.load(place / KEPT).experiments
+    text = (place / KEPT).read_text(encoding="utf-8")
+    return place, inputs_of_claims(text, [place / name for name in experiments])
+
+
+def _has_answers(place: Path) -> bool:
+    return (place / ANSWERS).is_file() and (place / KEPT).is_file()
 
 
 def _words(inputs: Inputs) -> str:
@@ -109,9 +174,20 @@ def _difference(one: Inputs, other: Any) -> str:
 
 
 def _remade(place: Path, inputs: Inputs) -> str:
-    """Return the command that its own tables name: it knows the verb, and whether code has to be allowed."""
+    """Return the command that its own files name: it knows the verb, and whether code has to be allowed. Experiments of
+    claims are made with their claims.
+    """
     from mobilenet.rundir.provenance import carried
 
+    around = place.absolute().parent if place.name == "" else place.parent
+    answers = place if inputs.kind == "claims" else around if _has_answers(around) else None
+    if inputs.kind != "run" and answers is not None:
+        found = carried(answers / ANSWERS)
+        permission = " --allow-code" if found is not None and found.command.endswith(" --allow-code") else ""
+        return _in_place(f"mobilenet claims CLAIMS/{KEPT}{permission}", answers)
+    for name in SEARCHES if inputs.kind == "study" else ():
+        if (place / name).is_file() and (found := carried(place / name)) is not None:
+            return _in_place(found.command, place)
     table = place / ("events.parquet" if inputs.kind == "run" else "tables/runs.parquet")
     found = carried(table) if table.is_file() else None
     return _in_place(_remade_of_kind(place, inputs.kind) if found is None else found.command, place)
@@ -128,21 +204,13 @@ def _remade_of_kind(place: Path, kind: str) -> str:
     return f"mobilenet study STUDY/study.yaml{open_store(place).permission()}"
 
 
-def _of_claims(command: str, file: Path) -> str:
-    """Put the claims that are kept next to their answers into the command."""
-    kept, words = file.parent / "claims.yaml", command.split(" ")
-    if words[1:3] != ["claims", "FILE"] or not kept.is_file():
-        return command
-    again = file.parent.with_name(kept.absolute().parent.name + "-again")
-    return " ".join([*words[:2], quoted(kept), *words[3:], "--out", quoted(again)])
-
-
 def _in_place(command: str, place: Path) -> str:
     """Put the directory into the command."""
     words = command.split(" ")
     for name in PLACES:
         words = [quoted(place / word[len(name) + 1 :]) if word.startswith(f"{name}/") else word for word in words]
         words = [quoted(place) if word == name else word for word in words]
-    if words[1] in ("run", "serve", "study"):
-        words += ["--out", quoted(place.with_name(place.name + "-again"))]
+    if words[1] in MAKERS:
+        whole = place if place.name else place.absolute()
+        words += ["--out", quoted(whole.with_name(whole.name + "-again"))]
     return " ".join(words)

@@ -27,7 +27,7 @@ from mobilenet.studies.capacity.answer import Asked
 from mobilenet.studies.capacity.requirements import Requirement, requirements
 from mobilenet.studies.capacity.search import first_values
 from mobilenet.studies.configurations import MOST_RUNS
-from mobilenet.studies.declaration import MOST_LEVELS, Study, given_values
+from mobilenet.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
 from mobilenet.studies.statistics import look
 from mobilenet.studies.study import STUDIES, require_metric
 
@@ -254,14 +254,21 @@ def command_of(question: Question, scenario: str, out: Path | None = None, allow
     ]  # fmt: skip
     for name, value, default in options:
         words += [] if value == default else [f"--{name}", f"{value:.12g}"]
-    for text in question.set:
+    for text in _texts_of_set(question):
         words += ["--set", shlex.quote(text)]
     words += [] if out is None else ["--out", quoted(out)]
     return " ".join([*words, *(["--allow-code"] if allow_code else [])])
 
 
 def normal_form(question: Question, allow_code: bool) -> str:
-    """Return the command for the provenance of files: without directories, and without a budget. `allow_code`: whether
+    """Return the command for the provenance of files: with the scenario that the directory keeps. `allow_code`: whether
     it runs code.
     """
-    return command_of(question, Path(question.name).name, None, allow_code)
+    found = command_of(question, f"STUDY/{KEPT.format(0)}", None, allow_code)
+    return found if question.budget == BUDGET else f"{found} --budget {question.budget}"
+
+
+def _texts_of_set(question: Question) -> list[str]:
+    if isinstance(question.set, Mapping):
+        return [f"{key}={inline(value)}" for key, value in question.set.items()]
+    return list(question.set)

@@ -37,6 +37,13 @@ class Range(NamedTuple):
             return f"{name} {self.values[0]:.10g} to {self.values[-1]:.10g}"
         return f"{name} {' or '.join(map(inline, self.values))}"
 
+    @property
+    def given(self) -> str:
+        """`workload.interval_s=1:10`, or `protocol.repair=none|selective`: as on the command line."""
+        if self.is_number:
+            return f"{self.key}={self.values[0]!r}:{self.values[-1]!r}"
+        return f"{self.key}={'|'.join(map(inline, self.values))}"
+
 
 def ranges(texts: Sequence[str], scenario: Any, option: str) -> tuple[Range, ...]:
     """`texts`: as on the command line, keys separated by commas; `option`: how the caller gave them."""

@@ -27,7 +27,7 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.batch import Progress
 from mobilenet.studies.csv_tables import table_rows, values_of_runs
-from mobilenet.studies.declaration import MOST_LEVELS, Study, given_values
+from mobilenet.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
 from mobilenet.studies.effects import SCREENING
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.sensitivity.ranges import LEVELS, Range, ranges
@@ -128,16 +128,18 @@ def run(
     """
     done = run_study(plan.study, out, master, progress, say, allow_code, session)
     if not done.failed:
-        with stamping_of(out, _normal_form(plan.question, bool(done.store.code()))):
+        with stamping_of(out, normal_form(plan, bool(done.store.code()))):
             write_rows(out, SCREENING, _rows(plan, out))
     return done
 
 
-def _normal_form(question: Question, allow_code: bool) -> str:
-    """Return the command for the provenance of files: without directories. `allow_code`: whether it runs code."""
-    keys = ",".join(question.keys)
+def normal_form(plan: Plan, allow_code: bool) -> str:
+    """Return the command for the provenance of files: with the scenario that the directory keeps, in which keys have
+    other values; so each key has its range. `allow_code`: whether it runs code.
+    """
+    question, keys = plan.question, ",".join(one.given for one in plan.ranges)
     return normal_command(
-        "sensitivity", Path(question.name).name, keys=keys, metric=question.metrics,
+        "sensitivity", f"STUDY/{KEPT.format(0)}", keys=keys, metric=question.metrics,
         trajectories=question.trajectories, replications=question.replications, seed=question.seed, set=question.set,
         allow_code=allow_code,
     )  # fmt: skip
