@@ -24,6 +24,7 @@ from mobilenet.artefact.comparing import Line, Sameness, compare_claims, compare
 from mobilenet.artefact.inside import require_inside
 from mobilenet.artefact.making import code_in, made_by, studies_of
 from mobilenet.artefact.parts import CLAIMS, STUDIES, Part
+from mobilenet.artefact.statements import differing_reports, differing_statements, not_compared
 from mobilenet.claim_files.answering import KEPT, MARK, Means, answer
 from mobilenet.claim_files.declaration import Claims
 from mobilenet.claim_files.questions import plan
@@ -44,6 +45,7 @@ class Checked(NamedTuple):
     lines: list[Line]
     sha256: str  # of the archive
     promise: str  # whether the same bits are promised, in words
+    unchecked: list[str]  # files that were not compared
 
     def count(self, kind: Sameness) -> int:
         """Return how many studies and claims came out so."""
@@ -71,16 +73,18 @@ def check(path: Path, out: Path | None, how: How) -> Checked:
             archive.extract(kept)
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
-            differences = _differences(archive.made_by)
+            by, differences = archive.made_by, _differences(archive.made_by)
         again = folder / "again" if out is None else _empty(out)
         with _without_place(path, kept):
             parts = _parts(path, kept)
             lines = _Again(again, how, not differences).all(parts)
+            lines += [] if differences else differing_statements(kept, parts, by)
+            unchecked = not_compared(kept, parts, not differences)
     promise = (
         f"the same bits are not promised: {differences[0]}" if differences else "the versions are the same, so the same"
         " bits are promised"
     )  # fmt: skip
-    return Checked(lines, digest, promise)
+    return Checked(lines, digest, promise, unchecked)
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,8 @@ class _Again:
             compare_study(f"{part.place}/{study.name}", study, out / study.name, self.is_promised)
             for study in studies_of(part)
         ]
-        return lines + compare_claims(part.place, _rows(part.path), _rows(out), self.is_promised)
+        lines += compare_claims(part.place, _rows(part.path), _rows(out), self.is_promised)
+        return lines + (differing_reports(part, out) if self.is_promised else [])
 
 
 def _parts(path: Path, kept: Path) -> list[Part]:

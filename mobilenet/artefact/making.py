@@ -49,7 +49,7 @@ def make(paths: Sequence[Path], target: Path, title: str | None, license_: str |
     with whole_file(target, (".zip",)) as partial:
         parts = parts_of(paths)
         files = {name: data for part in parts for name, data in files_of(part).items()}
-        summaries = [_summary(part) for part in parts]
+        summaries = [summary_of(part) for part in parts]
         by, lock = made_by() | _version_of(parts), _dependencies()
         about = About(title or ", ".join(part.name for part in parts), date or _newest(parts), license_)
         files |= lock
@@ -98,7 +98,7 @@ def code_in(study: Path) -> set[str]:
     return open_store(study).code()
 
 
-def _summary(part: Part) -> Summary:
+def summary_of(part: Part) -> Summary:
     studies = studies_of(part)
     answers = answers_in((part.path / MARK).read_bytes())["claims"] if part.kind == CLAIMS else []
     return Summary(

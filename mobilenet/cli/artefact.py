@@ -15,6 +15,7 @@ from mobilenet.cli.progress import runs_progress
 from mobilenet.quoting import counted, quoted
 
 CHECK = "check"
+MOST_NAMES = 12  # of files that were not compared
 
 
 def artefact(
@@ -96,6 +97,9 @@ def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, 
     print_table(("what", "comes out", "note"), [(one.what, one.sameness.value, one.why) for one in found.lines])
     counts = [(found.count(kind), kind.value) for kind in Sameness]
     say(", ".join(f"{count} {words}" for count, words in counts if count) + f"; {found.promise}")
+    if found.unchecked:
+        names, more = ", ".join(found.unchecked[:MOST_NAMES]), len(found.unchecked) - MOST_NAMES
+        say(f"not compared: {names}{f' and {more} more' if more > 0 else ''}")
     if found.count(Sameness.DIFFERS):
         names = ", ".join(one.what for one in found.lines if one.sameness is Sameness.DIFFERS)
         say(f"differs: {names}", always=True)

@@ -1,0 +1,85 @@
+"""What an archive states about its results: reports of answers, README and metadata, made again and compared.
+
+Model     reports of answers are those that the check has made again. README and metadata are made again from the files
+          of the archive, with its title, date and licence. Both only where the same bits are promised: another version
+          may word them differently
+Errors    none: what cannot be read differs
+Source    ours: docs/guide/artefact.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from mobilenet.artefact.answers import ANSWERS
+from mobilenet.artefact.archive import CHECKSUMS
+from mobilenet.artefact.comparing import Line, Sameness
+from mobilenet.artefact.crate import About, metadata
+from mobilenet.artefact.making import summary_of
+from mobilenet.artefact.parts import CLAIMS, Part
+from mobilenet.artefact.readme import CRATE, INSTALLED, LOCK, readme
+from mobilenet.claim_files.answering import MARK
+
+README, FIGURES = "README.md", "figures"
+REPORTS = tuple(name for name in ANSWERS if name != MARK)
+LICENSES = "https://spdx.org/licenses/"
+
+
+def differing_reports(part: Part, again: Path) -> list[Line]:
+    """Return a line for each report of answers that does not come out again; claims.json is compared by claim."""
+    return [
+        Line(f"{part.place}/{name}", Sameness.DIFFERS, "other bytes")
+        for name in REPORTS
+        if _bytes(part.path / name) != _bytes(again / name)
+    ]
+
+
+def differing_statements(kept: Path, parts: Sequence[Part], by: Mapping[str, str | None]) -> list[Line]:
+    """Return a line for the README and for the metadata, unless they state what the archive contains."""
+    files = {name: (kept / name).read_bytes() for name in _names(kept) if name not in (CHECKSUMS, CRATE)}
+    summaries = [summary_of(part) for part in parts]
+    lock = next((name for name in (LOCK, INSTALLED) if name in files), LOCK)
+    title = files.get(README, b"").decode(errors="replace").partition("\n")[0].removeprefix("# ")
+    found = []
+    if files.get(README) != readme(title, summaries, by, lock).encode():
+        found.append(Line(README, Sameness.DIFFERS, "does not state what the archive contains"))
+    try:
+        is_same = _bytes(kept / CRATE) == metadata(_about(kept, title), summaries, files, by)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        is_same = False
+    return found if is_same else [*found, Line(CRATE, Sameness.DIFFERS, "does not state what the archive contains")]
+
+
+def not_compared(kept: Path, parts: Sequence[Part], is_promised: bool) -> list[str]:
+    """Return the names of what the check does not vouch for."""
+    never = ("effects.csv", "effects.parquet", "comparison.json")
+    found = [name for name in _names(kept) if f"/{FIGURES}/" in f"/{name}" or name.rpartition("/")[2] in never]
+    found += [name for name in (LOCK, INSTALLED) if (kept / name).is_file()]
+    if not is_promised:
+        found += [README, CRATE]
+        found += [f"{part.place}/{name}" for part in parts if part.kind == CLAIMS for name in REPORTS]
+        found += [name for name in _names(kept) if name.endswith(".parquet")]
+    return sorted(set(found))
+
+
+def _about(kept: Path, title: str) -> About:
+    graph = json.loads((kept / CRATE).read_text(encoding="utf-8"))["@graph"]
+    root: dict[str, Any] = next(one for one in graph if one.get("@id") == "./")
+    place = str(root["license"]["@id"])
+    license_ = unquote(place.removeprefix(LICENSES)) if place.startswith(LICENSES) else None
+    return About(title, str(root["datePublished"]), license_)
+
+
+def _names(kept: Path) -> Iterator[str]:
+    return (path.relative_to(kept).as_posix() for path in sorted(kept.rglob("*")) if path.is_file())
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
