@@ -93,7 +93,8 @@ def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}
     done = mobilenet(*ASKED, "--json", place=place)
     kept = json.loads((out / "capacity.json").read_text())
-    assert kept.pop(KEY)["command"].startswith("mobilenet capacity first.yaml --vary wireless.loss --from 0 --to 0.8")
+    search = "mobilenet capacity STUDY/configurations/c000/scenario.yaml --vary wireless.loss --from 0 --to 0.8"
+    assert kept.pop(KEY)["command"].startswith(search)
     assert json.loads(done.stdout) == kept
     assert {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")} == before
 
