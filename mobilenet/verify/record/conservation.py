@@ -165,7 +165,8 @@ def _groupcast_problems(counters: dict[str, Any], expected: Expected) -> Iterato
     stations = len(expected.places.stations_m)
     is_known = kinds is not None and expected.payload_bytes != 0
     if missing < -most * stations or is_known and missing > most * stations:
-        yield f"radio: {found} mac_group_retries, but each of the {for_all} frames is retransmitted {counted(most, 'time')}"
+        each = f"each of the {for_all} frames is retransmitted {counted(most, 'time')}"
+        yield f"radio: {found} mac_group_retries, but {each}"
 
 
 def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iterator[str]:
