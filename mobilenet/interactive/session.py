@@ -377,9 +377,8 @@ class LiveSession:
     def require_sound(self) -> None:
         """ScenarioError once a program or a plug-in has failed, until time goes back."""
         if self.error:
-            raise ScenarioError(
-                f"the run ended with an error: {self.error}; go back to a time before {self.now_s:.9g} s"
-            )
+            end = f"go back to a time before {self.now_s:.9g} s"
+            raise ScenarioError(f"the run ended with an error: {self.error}; {end}")
 
 
 def live(

@@ -1,12 +1,12 @@
 """Bounds of a mean where most runs give the same value, such as a delivery ratio of 1.
 
-Model     n runs of which k differ from the most frequent value. With few of them, the variance says little: what was
-          not seen yet may be what moves the mean. So bounds from the variance are valid only if k is at least ENOUGH,
-          or if so many runs were made that an outcome in a share of RARE of the runs would have shown more often (the
+Model     n runs of which k differ from the most frequent value. With few of them, the variance contains little: what
+          was not seen yet may be what moves the mean. So bounds from the variance are valid only if k is at least
+          ENOUGH, or if there were enough runs for an outcome in a share of RARE of the runs to occur more often (the
           exact binomial bound of Clopper and Pearson; the error for this is split over the ENOUGH numbers k, and each
-          of them matters at one look only). Until then the bounds are those that hold for any distribution: at
-          most a share q of the runs differs from the most frequent value, by no more than the metric allows. A metric
-          without known limits then has no bounds
+          of them matters at one look only). Until then the bounds are those that hold for any distribution: at most a
+          share q of the runs differs from the most frequent value, by no more than the metric allows. A metric without
+          known limits then has no bounds
 Shapes    values: float64 (replications,)
 Units     those of the values
 Errors    ValueError for fewer than three values
