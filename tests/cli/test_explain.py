@@ -97,7 +97,7 @@ def test_what_it_prints_makes_the_same_bytes(written: Path, tmp_path: Path) -> N
     """From the run that is made again, elsewhere."""
     done = mobilenet("explain", "run/figures/delays.svg", place=written)
     lines = done.stdout.splitlines()
-    again = shlex.split(lines[-2].partition("again: mobilenet ")[2])
+    again = shlex.split(lines[-2].partition("recreate it: mobilenet ")[2])
     assert mobilenet(*again, place=written).returncode == 0
     moved = Path(shutil.move(written / "run-again", tmp_path / "elsewhere"))
     drawn = shlex.split(lines[-1].removeprefix("Next: mobilenet ").replace("run", str(moved)))

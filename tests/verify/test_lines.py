@@ -146,7 +146,7 @@ def programs_said_nothing_but_deliver(copy: Copy) -> None:
     copy.lines.remove(row for row in said if json.loads(copy.lines.line[row])["do"] != "deliver")
 
 
-@edit("begins 0 lives", "flood")
+@edit("starts 0 times, expected 1", "flood")
 def a_station_has_no_lines(copy: Copy) -> None:
     copy.lines.remove(copy.lines.where(node="s1"))
 

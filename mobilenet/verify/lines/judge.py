@@ -135,7 +135,9 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
     for name in sorted(needed):
         if lives.get(name, 0) != 1 + len(recoveries.get(name, [])):
             starts, recovers = lives.get(name, 0), len(recoveries.get(name, []))
-            return f"lines: {name} starts {counted(starts, 'time')}, but recovers {counted(recovers, 'time')}"
+            return (
+                f"lines: {name} starts {counted(starts, 'time')}, expected {1 + recovers}: once, and at each recovery"
+            )
     return None
 
 
