@@ -56,6 +56,7 @@ class Judged(NamedTuple):
     estimates: tuple[Estimate, ...] = ()
     runs_away: bool = False
     is_clear: bool = False  # decided without the help of the tolerance
+    is_far: bool = False  # the interval is beyond the tolerance
 
 
 class Judge:
@@ -86,16 +87,18 @@ class Judge:
         estimates = tuple(_estimate(rows, one, error) for one in self.requirements)
         slopes = np.array([row.get("backlog_slope", 0.0) for row in rows])
         if grows(slopes, share * self._error_of_backlog):
-            return Judged(State.FAILS, len(rows), 0, estimates, runs_away=True, is_clear=True)
+            return Judged(State.FAILS, len(rows), 0, estimates, runs_away=True, is_clear=True, is_far=True)
         known = [(e.requirement, e.bounds) for e in estimates if e.bounds is not None]
         if any(_fails(one, bounds, one.tolerance) for one, bounds in known):
             clear = any(_fails(one, bounds, 0.0) for one, bounds in known)
-            return Judged(State.FAILS, len(rows), 0, estimates, is_clear=clear)
+            far = any(_fails(one, bounds, -one.tolerance) for one, bounds in known)
+            return Judged(State.FAILS, len(rows), 0, estimates, is_clear=clear, is_far=far)
         if len(known) < len(estimates):
             return Judged(State.NO_DATA, len(rows), 0, estimates)
         if not may_grow(slopes) and all(_holds(one, bounds, one.tolerance) for one, bounds in known):
             clear = all(_holds(one, bounds, 0.0) for one, bounds in known)
-            return Judged(State.HOLDS, len(rows), 0, estimates, is_clear=clear)
+            far = all(_holds(one, bounds, -one.tolerance) for one, bounds in known)
+            return Judged(State.HOLDS, len(rows), 0, estimates, is_clear=clear, is_far=far)
         return Judged(State.OPEN, len(rows), next_n, estimates)
 
 

@@ -83,6 +83,8 @@ def next_step(last: int, judged: Mapping[int, Judged]) -> Step:
         return Step(Verdict.UNDECIDED, {middle: begun[middle]}, *known)
     if high - low > 1:
         return Step(Verdict.UNDECIDED, {(low + high) // 2: look(0)}, *known)
+    if outside := _open(judged, first):
+        return Step(Verdict.UNDECIDED, outside, *known)  # one of them may contradict the answer
     return Step(Verdict.LARGEST if is_largest else Verdict.SMALLEST, {}, *known)
 
 
@@ -95,9 +97,16 @@ def _decided(judged: Mapping[int, Judged]) -> list[int]:
 
 
 def _turns(judged: Mapping[int, Judged]) -> int:
-    """How often the requirements begin or cease to hold, where that is clear without the tolerance."""
-    states = [judged[value].state for value in _decided(judged) if judged[value].is_clear]
-    return sum(a is not b for a, b in pairwise(states))
+    """How often the requirements begin or cease to hold: where that is clear without the tolerance, or where the values
+    of one state are beyond the tolerance, so that either answer within it would be a turn.
+    """
+    decided = [judged[value] for value in _decided(judged)]
+    sequences = [
+        [one.state for one in decided if one.is_clear],
+        [one.state for one in decided if one.state is State.HOLDS or one.is_far],
+        [one.state for one in decided if one.state is State.FAILS or one.is_far],
+    ]
+    return max(sum(a is not b for a, b in pairwise(states)) for states in sequences)
 
 
 def _bracket(judged: Mapping[int, Judged]) -> tuple[int, int] | None:

@@ -66,13 +66,25 @@ def test_within_the_tolerance_an_alternation_is_not_a_contradiction() -> None:
     assert (step.verdict, step.holds_at, step.fails_at, step.wanted) == (Verdict.UNDECIDED, 0, 16, {8: 10})
 
 
+def test_what_holds_only_within_the_tolerance_contradicts_what_fails_beyond_it() -> None:
+    far = Judged(State.FAILS, 10, 0, is_clear=True, is_far=True)
+    judged = {0: decided(True), 16: decided(True), 32: far, 48: decided(True, False), 64: far}
+    assert next_step(64, judged) == Step(Verdict.NOT_MONOTONE, {})
+
+
+def test_a_quarter_point_outside_of_the_bracket_is_decided_before_the_answer() -> None:
+    judged = {0: decided(True), 1: decided(False), 16: decided(False), 32: decided(False), 64: decided(False)}
+    judged |= {48: Judged(State.OPEN, 10, 14)}
+    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {48: 14}, 0, 1)
+
+
 def test_undecided_ends_come_first_and_then_the_middle_of_the_bracket() -> None:
     unclear = Judged(State.OPEN, 10, 14)
     judged = {0: unclear, 16: unclear, 32: unclear, 48: decided(False), 64: unclear}
     assert next_step(64, judged).wanted == {0: 14, 64: 14}
     judged |= {0: decided(True), 64: decided(False)}
     assert next_step(64, judged).wanted == {16: 14}
-    judged |= {16: decided(False)}  # so the answer does not need 32
+    judged |= {16: decided(False)}  # 32 comes last
     assert next_step(64, judged) == Step(Verdict.UNDECIDED, {8: 10}, 0, 16)
 
 
