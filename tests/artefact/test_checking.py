@@ -163,5 +163,5 @@ def test_a_forged_answer_comes_out_otherwise(place: Path, tmp_path: Path) -> Non
     assert done.returncode == 1, done
     assert lines["claims/answers: same"].startswith("differs") and "holds here, does not hold in" in done.stdout
     assert lines["studies/loss"].startswith("differs") and "tables/summary.csv: " in lines["studies/loss"]
-    assert lines["claims/answers/one"].startswith("differs") and "tables/buffers.csv" in lines["claims/answers/one"]
+    assert lines["claims/answers/one"].startswith("differs")
     assert lines["claims/answers/loss"].startswith("same to the bit")
