@@ -195,7 +195,7 @@ class Desk:
 
     def _effect(self, command: commands.Effect) -> dict[str, Any]:
         if self.session.is_real_time:
-            raise ScenarioError("effect: a real-time run cannot be repeated with one intervention left out")
+            raise ScenarioError("effect: a run in real time cannot be repeated with one intervention left out")
         count = len(self.session.branch.interventions)
         if command.intervention >= count:
             there = f"expected 0 to {count - 1}" if count else "there are none yet"

@@ -172,7 +172,7 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_quick_stops_in_time_in_the_middle_of_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = FILE.replace("\nclaims:", "\n  hours: {scenario: first.yaml, set: {duration_s: 36000}}\nclaims:")
+    text = FILE.replace("\nclaims:", "\n  hours: {scenario: first.yaml, set: {duration_s: 360000}}\nclaims:")
     claims_file(
         tmp_path, f"{text}  late: {{relation: within, metric: broadcasts, value: {{experiment: hours}}, at_most: 9}}\n"
     )
