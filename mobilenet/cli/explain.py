@@ -15,12 +15,7 @@ from mobilenet.quoting import counted, quoted
 if TYPE_CHECKING:
     from mobilenet.rundir.stamp import Inputs, Provenance
 
-PLACES = (
-    "STUDY",
-    "CLAIMS",
-    "FILE",
-    "RUN",
-)  # in commands, stand for what a file was made from
+PLACES = ("STUDY", "CLAIMS", "FILE", "RUN")  # in commands, these stand for what a file was made from
 MAKERS = ("run", "serve", "study", "capacity", "sensitivity", "claims")  # commands that make a directory
 SEARCHES = ("capacity.json", "sensitivity.parquet")  # of directories that no `mobilenet study` makes
 ANSWERS, KEPT = "claims.json", "claims.yaml"

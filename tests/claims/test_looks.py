@@ -1,4 +1,4 @@
-"""Nothing is found where nothing is, however often somebody looks (validation/statistics.py)."""
+"""Two equal configurations are rarely found to differ, even if each new run is examined (validation/statistics.py)."""
 
 from __future__ import annotations
 

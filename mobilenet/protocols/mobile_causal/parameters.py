@@ -57,7 +57,7 @@ class MobileCausalParameters(BaseModel):
         default=0.25,
         gt=0,
         le=1,
-        description=("repair none: share of time spent resending, in batches; 1: without pauses (not in the paper)"),
+        description="repair none: share of time spent resending, in batches; 1: without pauses (not in the paper)",
     )
     resend_first_s: float = Field(
         default=1.0,
@@ -185,9 +185,7 @@ class MobileCausalParameters(BaseModel):
         default=0.1,
         gt=0,
         le=60,
-        description=(
-            "selective: second wait after the MAC gave up on a frame; then doubled, up to I(x) (not in the paper)"
-        ),
+        description="selective: second wait after the MAC gave up a frame; then doubled, up to I(x) (not in the paper)",
     )
     expiry_s: float | None = Field(
         default=None,

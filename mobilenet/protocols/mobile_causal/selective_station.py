@@ -15,11 +15,11 @@ Deviations  each with its counterexample in docs/protocols/repair.md
                           resend.py, without its pauses, since they contain only what a host lacks
             R4  A3:48-50  ack_C answers each App_hs, though the cell's stream shows it. Here it answers only a repeated
                           one, within `report_s`
+            R6  A2:45     what the MAC gave up for one host is sent again as a host's message is: selective_host.py
             R7  A2:21-25  what a host has is valid for one session: the next one begins with an empty RBuffer (F2b), and
                           a station that kept the old set would send what the host lost only as its next number
             R8  A2:44     every copy is for the whole cell. What a Have asks for after `cell_copies` copies, or what
                           only one host lacks, is sent only to that host (AppOne), as a unicast frame
-            R6  A2:45     what the MAC gave up for one host is sent again as a host's message is: selective_host.py
             R9  A2:44     in print, every first copy is for the cell. Where one host needs it, or up to `few_hosts` of
                           which one lacked more than `lossy_share` of its session's numbers and no other copy is in the
                           radio's queue, each of them gets its own (AppOne): a lost broadcast frame waits for a report,

@@ -97,8 +97,8 @@ def _decided(judged: Mapping[int, Judged]) -> list[int]:
 
 
 def _turns(judged: Mapping[int, Judged]) -> int:
-    """How often the requirements begin or cease to hold: where that is clear without the tolerance, or where the values
-    of one state are beyond the tolerance, so that either answer within it would be a turn.
+    """How often the requirements certainly begin or cease to hold. Two neighbouring states certainly differ if both are
+    clear without the tolerance, or if one of them is beyond the tolerance.
     """
     decided = [judged[value] for value in _decided(judged)]
     sequences = [

@@ -1,13 +1,15 @@
-"""The search over values, with decisions that are given."""
+"""The search over values, with decisions that are given, and with those of runs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 
-from mobilenet.studies.capacity.feasibility import Judged, State
+from mobilenet.studies.capacity.feasibility import Judge, Judged, State
+from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
 
 Truth = Callable[[int], bool]
@@ -125,3 +127,18 @@ def test_the_error_is_split_over_all_values_that_right_decisions_can_lead_to(las
                         seen.add(key)
                         branches.append(branch)
             assert len(outside) <= claims(last), (low, high, sorted(outside))
+
+
+def test_requirements_that_hold_again_at_a_quarter_point_are_noticed() -> None:
+    """Means of 0.5, then 1.5, and 0.6 around value 48, with a limit of 1 +- 0.05: docs/guide/capacity.md."""
+    requirement, noticed = Requirement("m", True, 1.0, 0.05), 0
+    for seed in range(40):
+        noise = np.random.default_rng(seed).normal(1, 0.2, 4000)
+        judge, targets, judged = Judge([requirement], 0.05 / claims(64)), dict[int, int](), dict[int, Judged]()
+        while (step := next_step(64, judged)).wanted and sum((targets | step.wanted).values()) <= 4000:
+            targets |= step.wanted
+            for value in step.wanted:
+                mean = 0.5 if value < 24 else 0.6 if 46 <= value <= 50 else 1.5
+                judged[value] = judge.judge([{"m": mean * one} for one in noise[: targets[value]]])
+        noticed += step.verdict is Verdict.NOT_MONOTONE
+    assert noticed >= 36
