@@ -23,6 +23,7 @@ FLOORS = (
     ("expected",),
     ("rundir",),
     ("controlled", "programs"),
+    ("namespaces",),
     ("realtime",),
     ("why",),
     ("simulation", "verify", "metrics", "export"),

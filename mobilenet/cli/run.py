@@ -26,6 +26,7 @@ from mobilenet.cli.options import (
 )
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, cut, quoted, shown, spelled_out
+from mobilenet.scenario.real_time import REAL_TIME
 
 MOST_PARTITIONS = 10  # in a summary
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
@@ -135,7 +136,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
         for reason in doubts(loaded):
             say(f"the verdict may be unknown: {reason}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
-        verb = "serve" if loaded.protocol.name == "datagrams" else "run"
+        verb = "serve" if loaded.protocol.name in REAL_TIME else "run"
         say(f"Next: mobilenet {verb} {quoted(scenario)}{again}{' --allow-code' if any(loaded.code()) else ''}")
 
 

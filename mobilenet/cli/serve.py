@@ -6,6 +6,7 @@ Source    ours: docs/guide/real-time.md
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from functools import partial
 from types import FrameType
 from typing import Annotated, Any
@@ -77,10 +78,29 @@ def _say_addresses(protocol: Any) -> None:
     )
 
 
+UNDELIVERED = (  # datagrams
+    ("datagrams_from_outside", "dropped because they were sent from outside 127.0.0.0/8"),
+    ("datagrams_misaddressed", "dropped because they were sent to an address that no other host has"),
+    (
+        "datagrams_unidentified",
+        "dropped because they were sent from sockets that are not bound to a host's own address",
+    ),
+    (
+        "datagrams_not_taken",
+        "not received because no program had a socket open, or because the socket's buffer was full",
+    ),
+    ("datagrams_too_long", "dropped because they were too long for a frame"),
+)
+REFUSED = (  # packets of a node
+    ("packets_malformed", "dropped because they were not IPv4 packets"),
+    ("packets_misaddressed", "dropped because no node has the address to which they were sent"),
+    ("packets_spoofed", "dropped because they were not sent from the node's own address"),
+)
+
+
 def _summary(done: Any) -> str:
     m, told = done.metrics, done.manifest["real_time"]
     late = {"p50": 0.0, "p99": 0.0, "max": 0.0, **told["lateness_ms"]}
-    two = told["claimed_twice"]
     end_s = min(done.manifest["duration_s"], done.manifest["simulated_s"])
     since_s = min(done.manifest["warmup_s"], end_s)
     lines = [
@@ -90,45 +110,32 @@ def _summary(done: Any) -> str:
         f" {shown(m['datagrams_received'])} received, mean delay"
         f" {shown(m['datagram_delay_mean_s'])} s; {counted(m['broadcasts'], 'broadcast')},"
         f" {counted(m['deliveries'], 'delivery')}, {counted(m['crashes'], 'crash')}",
+        *(f"in the whole run: {counted(told[key], 'datagram')} {what}" for key, what in UNDELIVERED if told.get(key)),
         *(
-            f"in the whole run: {counted(told[key], 'datagram')} {what}"
-            for key, what in (
-                ("datagrams_from_outside", "dropped because they were sent from outside 127.0.0.0/8"),
-                ("datagrams_misaddressed", "dropped because they were sent to an address that no other host has"),
-                (
-                    "datagrams_unidentified",
-                    "dropped because they were sent from sockets that are not bound to a host's own address",
-                ),
-                (
-                    "datagrams_not_taken",
-                    "not received because no program had a socket open, or because the socket's buffer was full",
-                ),
-                ("datagrams_too_long", "dropped because they were too long for a frame"),
-            )
-            if told[key]
+            f"in the whole run: {counted(count, 'packet')} from {name} {what}"
+            for key, what in REFUSED
+            for name, count in told.get(key, {}).items()
         ),
-        *(
-            f"{sender} sent from its own address to addresses of {pair}; these datagrams were attributed to {sender}"
-            for sender, pair in told["senders_renamed"]
-        ),
-        *(["programs that pass on addresses may need protocol.flat: true"] if told["senders_renamed"] else []),
-        *(
-            f"{path}: this log file was never created, so its lines are unknown"
-            for path in told["logs_that_never_were"]
-        ),
-        *(
-            [
-                f"several programs sent datagrams as {', '.join(two)}; expected one program for each host,"
-                " or protocol.own_port"
-            ]
-            if two
-            else []
-        ),
-        *(
-            [f"hosts whose TCP connections were refused: {', '.join(told['asked_for_tcp'])}"]
-            if told["asked_for_tcp"]
-            else []
-        ),
+        *_remarks(told),
         f"verdict: {done.verdict}",
     ]
     return "\n".join(lines)
+
+
+def _remarks(told: dict[str, Any]) -> Iterator[str]:
+    """What users may want to change."""
+    for sender, pair in told.get("senders_renamed", ()):
+        yield f"{sender} sent from its own address to addresses of {pair}; these datagrams were attributed to {sender}"
+    if told.get("senders_renamed"):
+        yield "programs that pass on addresses may need protocol.flat: true"
+    for path in told["logs_that_never_were"]:
+        yield f"{path}: this log file was never created, so its lines are unknown"
+    for name in told["outputs_cut"]:
+        yield f"{name}: its standard output beyond protocol.limits.output_mb was not read"
+    if two := told.get("claimed_twice"):
+        yield (
+            f"several programs sent datagrams as {', '.join(two)}; expected one program for each host,"
+            " or protocol.own_port"
+        )
+    if asked := told.get("asked_for_tcp"):
+        yield f"hosts whose TCP connections were refused: {', '.join(asked)}"

@@ -18,9 +18,9 @@ from mobilenet.expected.switches import switches
 from mobilenet.expected.wired_time import joins_after_s
 from mobilenet.network.radio.links import cell_m
 from mobilenet.network.wired.tree import links
-from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promise_of
+from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
 from mobilenet.world.interventions import Drag, OfHost, OfStation, added_hosts, segments
@@ -72,7 +72,7 @@ def _where_unusual(protocol: Any) -> dict[str, Any]:
 
 def measures(scenario: Any) -> list[str]:
     """The traits that the protocol declares."""
-    if isinstance(scenario.protocol, Datagrams):
+    if isinstance(scenario.protocol, RealTimePrograms):
         return ["datagrams"]
     declaration = declaration_of(scenario.protocol)
     details = (declaration.details or {}).get("handoff_end")

@@ -30,10 +30,10 @@ from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.parameters import number
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.protocols.fields import told_bytes
-from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
 from mobilenet.scenario.radio_world import RadioWorld
+from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
 from mobilenet.world.coverage import Coverage
 from mobilenet.world.faults import outages
@@ -84,7 +84,7 @@ def expected_of(scenario: Scenario, tracks: Imported | None) -> Expected:
         max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
         switches(scenario),
         wires(scenario, positions_m),
-        isinstance(scenario.protocol, Datagrams),
+        isinstance(scenario.protocol, RealTimePrograms),
         _radio(scenario, hosts, framing),
         min(framing.datagram(0)[0], framing.segment(0)[0]),
         scenario.wireless.queue_frames,
@@ -164,7 +164,7 @@ def _hosts(scenario: Scenario, tracks: Imported | None, coverage: Coverage, end_
         appears_ns, vanishes_ns = _there(trajectory) if host < first else (ns(more[host - first].at_s), None)
         wanted_ns = (
             None
-            if isinstance(scenario.protocol, Datagrams)
+            if isinstance(scenario.protocol, RealTimePrograms)
             else offers(scenario.workload, scenario.interventions, scenario.seed, host, appears_ns, end_ns)
         )
         drags = [

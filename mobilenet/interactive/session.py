@@ -37,8 +37,8 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.pace import RealTime
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import AnyScenario, Scenario
-from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.interventions_check import strangers
+from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.simulation.ended_early import moment
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.no_collections import no_collections
@@ -63,7 +63,7 @@ class LiveSession:
             raise ScenarioError(
                 "only runs with hosts and stations can be run live; expected a scenario with `stations:` and `hosts:`"
             )
-        self.is_real_time = isinstance(scenario.protocol, Datagrams)
+        self.is_real_time = isinstance(scenario.protocol, RealTimePrograms)
         self.name = name
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))

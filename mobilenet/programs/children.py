@@ -65,11 +65,13 @@ class Children:
         self._finalizer: weakref.finalize[[subprocess.Popen[bytes], socket.socket], Children] | None = None
         self._there: dict[int, Child] = {}
 
-    def spawn(self, node: str, command: Sequence[str]) -> Child:
-        """Start the program of a node, in the scenario's folder. Its first word may be a file there."""
+    def spawn(self, node: str, command: Sequence[str], input_ends: tuple[int, int] | None = None) -> Child:
+        """Start the program of a node, in the scenario's folder. Its first word may be a file there. `input_ends`: two
+        descriptors in place of a pipe, of its standard input and of our end.
+        """
         own = self._folder / command[0]
         first = str(own.absolute()) if own.is_file() else command[0]  # a link stays one, as in an environment of Python
-        input_end, to = os.pipe()
+        input_end, to = input_ends or os.pipe()
         back, output_end = os.pipe()
         try:
             asked = {"do": "spawn", "node": node, "command": [first, *command[1:]], "cwd": str(self._folder.resolve())}
@@ -101,12 +103,20 @@ class Children:
         answer = self._status(child)
         return self._how(answer) if answer["code"] else None
 
+    def how_it_failed(self, child: Child, code: int) -> str:
+        """Return how a program failed whose exit code another process has reported."""
+        return self._how({**self._status(child, 0.0), "code": code})
+
+    def last_words(self, child: Child) -> str:
+        """The end of its standard error."""
+        return spelled_out(str(self._status(child)["tail"])[-LONGEST_TAIL:].strip() or "(empty)")
+
     def ended(self) -> list[Child]:
         """Return the programs that have ended by now, without waiting."""
         return [self._there[pid] for pid in self._ask({"do": "ended"})["pids"] if pid in self._there]
 
-    def _status(self, child: Child) -> dict[str, Any]:
-        return self._ask({"do": "status", "pid": child.pid, "within_s": DYING_S})
+    def _status(self, child: Child, within_s: float = DYING_S) -> dict[str, Any]:
+        return self._ask({"do": "status", "pid": child.pid, "within_s": within_s})
 
     @staticmethod
     def _how(answer: dict[str, Any]) -> str:

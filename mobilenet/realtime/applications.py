@@ -1,11 +1,11 @@
-"""The programs of a run in real time: what they send enters their hosts, and the lines that they write become events.
+"""The programs of a run in real time: what they send enters their nodes, and the lines that they write become events.
 
-Model     a host's program lives from the moment the host joins, and again from each recovery on; a crash kills it,
-          with its process group. Programs that the user has started are cut off from the network for as long as their
-          host is not there. First the datagrams are taken from their sockets, then all lines are read, and only then do
-          the datagrams enter the network: what a program wrote before it sent is there by then, so a broadcast is
-          recorded before any host can deliver it. Numbers of messages are the program's own, in any order; in the
-          record each host's count from 0
+Model     a host's program lives from the moment the host joins, and again from each recovery on; a crash kills it, with
+          all that it has started. A station's program lives as long as the run. Programs that the user has started are
+          cut off from the network for as long as their host is not there. First what they have sent is taken from the
+          network between us, then all lines are read, and only then does it enter the emulated network: what a program
+          wrote before it sent is there by then, so a broadcast is recorded before any host can deliver it. Numbers of
+          messages are the program's own, in any order; in the record each host's count from 0
 Units     bytes
 Errors    ProgramError: a program that fails
 Source    ours: docs/guide/real-time.md
@@ -15,23 +15,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from mobilenet.programs.children import Child, Children, ProgramError
-from mobilenet.protocols.datagram_relay import Datagram, Memory, RelayHost
-from mobilenet.protocols.port import MessageId, UnicastHostPort
-from mobilenet.realtime.addresses import Addresses
-from mobilenet.realtime.gateway import MOST_BYTES, Gateway
+from mobilenet.programs.children import Child, ProgramError
+from mobilenet.protocols.port import MessageId
 from mobilenet.realtime.lines import CHUNK_BYTES, Expressions, Log, Said
 from mobilenet.realtime.pace import Pace, RealTime
-from mobilenet.realtime.tcp_refusal import TcpRefusal
 
-HEADER_BYTES = 16  # of Datagram
 CHUNKS_AT_ONCE = 256  # of one program's lines, before the network goes on: it may write as fast as it is read
 LOOKED_AFTER_S = 0.1  # so often it is looked whether programs have failed
-QUIET_NS = 1_000_000_000  # without datagrams and lines for this time, programs are at rest
+QUIET_NS = 1_000_000_000  # without packets and lines for this time, programs are at rest
 UNKNOWN = 10**12  # numbers of messages from here on: delivered, and never broadcast
 Note = Callable[..., None]  # EventLog.add
 
@@ -39,87 +34,120 @@ Note = Callable[..., None]  # EventLog.add
 class Told(NamedTuple):
     """What a scenario declares about them."""
 
-    command: tuple[str, ...] | None
-    port: int
-    own_port: int | None
     logs: str | None
     lines: Expressions
     folder: Path  # where programs start, and logs are
     is_new: bool = False  # it is that of the new run, and has another name when the run is over
+    most_output_bytes: int | None = None  # of a node's standard output, over all its lives; None: any number
+    outputs: Path | None = None  # the folder where standard outputs are kept
+
+
+class Sent(NamedTuple):
+    """What a program has sent, and the node that it is for."""
+
+    source: str
+    to: str
+    data: bytes
+
+
+class Between(Protocol):
+    """What is between programs and their nodes. Names are those of nodes, such as h3."""
+
+    def open(self, pace: Pace) -> None:
+        """Begin, and let `pace` listen to what can be read; ScenarioError where that is impossible."""
+
+    def wait_until_ready(self) -> None:
+        """Until all programs that have been started are connected."""
+
+    def start(self, name: str) -> Child | None:
+        """A life of this node begins; its program, if we have started it."""
+
+    def stop(self, name: str, child: Child | None) -> None:
+        """Its life is over."""
+
+    def take(self, ready: set[Any]) -> Iterable[Sent]:
+        """Return what programs have sent; `ready`: the sources that can be read."""
+
+    def hand_over(self, name: str, found: Any) -> bool:
+        """Give a packet to the program of a node; whether it could take it."""
+
+    def failures(self) -> Iterable[tuple[str, str]]:
+        """The nodes whose programs have failed since the last call, and how."""
+
+    def filled_in(self, word: str, host: int) -> str:
+        """Return a word of the scenario with its placeholders filled in for a host."""
+
+    def close(self) -> None:
+        """The run is over: end all programs."""
+
+    def document(self) -> dict[str, Any]:
+        """For the manifest."""
 
 
 class Applications:
     """The applications of one run. `note` adds an event; `now` returns the emulated time."""
 
-    def __init__(
-        self,
-        told: Told,
-        addresses: Addresses,
-        gateway: Gateway,
-        children: Children,
-        note: Note,
-        now: Callable[[], int],
-        asked: RealTime,
-    ) -> None:
+    def __init__(self, told: Told, between: Between, note: Note, now: Callable[[], int], asked: RealTime) -> None:
         self._told = told
-        self._addresses = addresses
-        self._gateway = gateway
-        self._tcp = TcpRefusal(addresses)
-        self._children = children
+        self._between = between
         self._note = note
         self._now = now
-        self.pace = Pace(self._take, asked)
-        self._hosts: dict[int, LiveHost] = {}  # those whose programs may talk
-        self._running: dict[int, Child] = {}
-        self._mute: set[int] = set()  # those of them that have closed their standard output
-        self._over: set[int] = set()  # processes of those that have ended well
+        self.pace = Pace(self._take, asked._replace(begins=self._begins))
+        self._asked_begins = asked.begins
+        self._nodes: dict[str, Any] = {}  # those whose programs may talk: LiveHost and its kind
+        self._stations: list[Any] = []  # those with a program, before the run begins
+        self._running: dict[str, Child] = {}
+        self._speaks: dict[Any, str] = {}  # a program's standard output, as long as it is open -> its node
         self._look_s = 0.0  # time of the next check for ended programs
-        self._logs: dict[int, Log] = {}
+        self._logs: dict[str, Log] = {}
         self._numbers: dict[tuple[int, int], int] = {}  # (host, what its program calls a message) -> number
         self._counts: dict[int, int] = {}
         self._stirred_ns = 0  # when something came in last
+        self._written: dict[str, int] = {}  # node -> bytes of its standard output
         self.undeliverable = 0
-        self.too_long = 0
 
     # --- lives
 
     def open(self) -> None:
-        """Listen at the port; ScenarioError where that is impossible."""
-        self._gateway.open(self._told.port)
-        self._tcp.open(self._told.port)
-        for each in (*self._gateway.sockets, self._tcp.listening):
-            if each is not None:
-                self.pace.listen(each)
+        """Begin; ScenarioError where that is impossible."""
+        self._between.open(self.pace)
+        for station in self._stations:
+            self.begin(station)
 
-    def begin(self, host: LiveHost) -> None:
+    def _begins(self) -> None:
+        """The clock is about to start."""
+        self._between.wait_until_ready()
+        self._asked_begins()
+
+    def expect(self, station: Any) -> None:
+        """Its program is to be started with the run."""
+        self._stations.append(station)
+
+    def begin(self, node: Any) -> None:
         """Its program may talk from now on, and is started if that is up to us."""
-        me = host.port.me
-        self._hosts[me] = host
-        if self._told.command is not None:
-            words = [self._addresses.filled_in(word, me, self._told.own_port) for word in self._told.command]
-            child = self._running[me] = self._children.spawn(f"h{me}", words)
+        name = node.name
+        self._nodes[name] = node
+        child = self._between.start(name)
+        if child is not None:
+            self._running[name] = child
             os.set_blocking(child.back, False)
             self.pace.listen(child.back)
-        if self._told.logs is None:
-            self._logs[me] = Log(None)
-        elif me not in self._logs:
-            self._logs[me] = Log(self._told.folder / self._addresses.filled_in(self._told.logs, me, None))
+            self._speaks[child.back] = name
+        if self._told.logs is None or name[0] == "s":
+            self._logs[name] = Log(None)
+        elif name not in self._logs:
+            self._logs[name] = Log(self._told.folder / self._between.filled_in(self._told.logs, node.port.me))
 
-    def end_life(self, me: int) -> None:
-        if self._hosts.pop(me, None) is None:
+    def end_life(self, name: str) -> None:
+        if self._nodes.pop(name, None) is None:
             return
-        child = self._running.pop(me, None)
-        if child is not None:
-            if me not in self._mute:
-                self.pace.forget(child.back)
-            self._mute.discard(me)
-            self._children.kill(child)
+        child = self._running.pop(name, None)
+        if child is not None and self._speaks.pop(child.back, None) is not None:
+            self.pace.forget(child.back)
+        self._between.stop(name, child)
 
     def end(self) -> None:
-        self._gateway.close()
-        self._tcp.close()
-        self._children.close()
-        self._addresses.close()
+        self._between.close()
         self.pace.close()
 
     def is_quiet(self) -> bool:
@@ -131,18 +159,14 @@ class Applications:
 
     def document(self) -> dict[str, Any]:
         """For the manifest."""
+        most = self._told.most_output_bytes
+        missing = sorted(self._log_name(log.path) for log in self._logs.values() if log.is_missing)
         return {
             "lateness_ms": self.pace.lateness_ms(),
-            "datagrams_from_outside": self._gateway.from_outside,
-            "datagrams_misaddressed": self._gateway.misaddressed,
-            "datagrams_unidentified": self._gateway.unidentified,
             "datagrams_not_taken": self.undeliverable,
-            "datagrams_too_long": self.too_long,
-            "logs_that_never_were": sorted(self._log_name(log.path) for log in self._logs.values() if log.is_missing),
-            "senders_renamed": [[f"h{a}", f"h{b}"] for a, b in sorted(self._gateway.renamed)],
-            "claimed_twice": [f"h{me}" for me in sorted(self._gateway.claimed_twice)],
-            "asked_for_tcp": [f"h{me}" for me in sorted(self._tcp.asked)],
-        }
+            "logs_that_never_were": missing,
+            "outputs_cut": sorted(n for n, count in self._written.items() if count > (most or count)),
+        } | self._between.document()
 
     def not_at_rest(self) -> list[str]:
         """For people."""
@@ -153,78 +177,93 @@ class Applications:
     # --- what comes in
 
     def _take(self) -> None:
-        came = list(self._gateway.take())  # before the lines: all that was written before they were sent is read now
-        self._tcp.answer()
-        for me in sorted(self._hosts):
-            self._read(me)
-        self._see_who_ended()
-        for source, to, data in came:
-            host = self._hosts.get(source)
-            if host is None:
+        came = list(self._between.take(self.pace.ready()))
+        self._read_lines()  # all that was written before they were sent is there now
+        self._see_who_failed()
+        for one in came:
+            node = self._nodes.get(one.source)
+            if node is None:
                 continue
             self._stirred_ns = self._now()
-            if len(data) > MOST_BYTES - HEADER_BYTES:
-                self.too_long += 1
-                continue
-            number = host.send(to, data)
-            detail = {"to": f"h{to}", "bytes": len(data)}
-            self._note(self._now(), f"h{source}", "datagram", f"h{source}:{number}", None, None, detail)
+            number = node.send(one.to, one.data)
+            detail = {"to": one.to, "bytes": len(one.data)}
+            self._note(self._now(), one.source, "datagram", f"{one.source}:{number}", None, None, detail)
 
-    def hand_over(self, datagram: Datagram) -> None:
-        """It has come to its host."""
+    def hand_over(self, name: str, found: Any) -> None:
+        """A packet has come to a node."""
+        if name not in self._nodes:  # a station without a program
+            return
         self._stirred_ns = self._now()
-        if self._gateway.hand_over(datagram.source, datagram.to, datagram.data):
-            name = f"h{datagram.source}:{datagram.number}"
-            self._note(self._now(), f"h{datagram.to}", "datagram_received", name)
+        if self._between.hand_over(name, found):
+            sender = found.source if isinstance(found.source, str) else f"h{found.source}"
+            self._note(self._now(), name, "datagram_received", f"{sender}:{found.number}")
         else:
             self.undeliverable += 1
 
-    def _read(self, me: int) -> None:
-        """Read all that it has written by now."""
-        child, log = self._running.get(me), self._logs[me]
+    def _read_lines(self) -> None:
+        for source in self.pace.ready():
+            if (name := self._speaks.get(source)) is not None:
+                self._read_output(name, source)
+        if self._told.logs is not None:
+            for name in self._nodes:
+                self._read_log(name)
+
+    def _read_output(self, name: str, source: int) -> None:
         for _ in range(CHUNKS_AT_ONCE):
-            if child is None or me in self._mute:
-                break
             try:
-                data = os.read(child.back, CHUNK_BYTES)
+                data = os.read(source, CHUNK_BYTES)
             except BlockingIOError:
-                break
+                return
             if data == b"":
-                self.pace.forget(child.back)
-                self._mute.add(me)
-            elif log.path is None:
-                self._hear(me, log.lines(data))
+                self.pace.forget(source)
+                del self._speaks[source]
+                return
+            data = data[: self._room(name, len(data))]
+            if self._told.outputs is not None and data:
+                with (self._told.outputs / f"{name}.stdout.txt").open("ab") as file:
+                    file.write(data)
+            if self._told.logs is None:
+                self._hear(name, self._logs[name].lines(data))
             if len(data) < CHUNK_BYTES:
-                break
+                return
+
+    def _room(self, name: str, count: int) -> int | None:
+        """How many of these bytes of its standard output count; the rest is lost. None: all."""
+        most = self._told.most_output_bytes
+        before = self._written.get(name, 0)
+        self._written[name] = before + count
+        return None if most is None else max(0, most - before)
+
+    def _read_log(self, name: str) -> None:
+        log = self._logs[name]
         for _ in range(CHUNKS_AT_ONCE):
             if log.path is None:
-                break
+                return
             data = log.more()
-            self._hear(me, log.lines(data))
+            self._hear(name, log.lines(data))
             if len(data) < CHUNK_BYTES:
-                break
+                return
 
-    def _see_who_ended(self) -> None:
+    def _see_who_failed(self) -> None:
         """A program need not live as long as its host, but it must not fail. Its output is not a sign of life: it may
         close it, and its children may keep it open.
         """
         now_s = time.monotonic()
-        if not self._running or now_s < self._look_s:
+        if now_s < self._look_s:
             return
         self._look_s = now_s + LOOKED_AFTER_S
-        ended = {child.pid for child in self._children.ended()} - self._over
-        for me, child in self._running.items():
-            if child.pid in ended and (how := self._children.failure(child)) is not None:
-                raise ProgramError(f"h{me}: its program {how}")
-        self._over |= ended
+        for name, how in self._between.failures():
+            if name in self._nodes:
+                raise ProgramError(f"{name}: its program {how}")
 
-    def _hear(self, me: int, lines: list[bytes]) -> None:
-        if not lines or self._told.lines.are_none:
+    def _hear(self, name: str, lines: list[bytes]) -> None:
+        if not lines or self._told.lines.are_none or name[0] == "s":
             return
         self._stirred_ns = self._now()
         found: list[Said] = []
+        me = int(name[1:])
         try:
-            self._told.lines.find(me, lines, found, self._logs[me].path)
+            self._told.lines.find(me, lines, found, self._logs[name].path)
         finally:
             for sender, said in found:
                 self._note_said(me, sender, said)
@@ -232,33 +271,34 @@ class Applications:
     def _note_said(self, me: int, sender: int | None, said: int) -> None:
         if sender is not None:
             number = self._numbers.get((sender, said), UNKNOWN + said)
-            self._hosts[me].port.deliver(MessageId(sender, number), None)
+            self._nodes[f"h{me}"].port.deliver(MessageId(sender, number), None)
             return
         number = self._counts[me] = self._counts.get(me, -1) + 1
         self._numbers[me, said] = number  # a new life may begin at 0 again
         self._note(self._now(), f"h{me}", "broadcast", f"h{me}:{number}")
 
 
-class LiveHost(RelayHost):
-    """A host with a program attached."""
+class WithProgram:
+    """A host's program lives while the host is a member of the run. Over a class of a relay's host."""
 
-    def __init__(self, applications: Applications, port: UnicastHostPort, memory: Memory) -> None:
-        super().__init__(port, memory, applications.hand_over)
-        self._applications = applications
+    name: str
+    port: Any
+    memory: Any
+    applications: Applications
 
     def join(self) -> None:
         was = self.memory.member
-        super().join()
+        super().join()  # type: ignore[misc]
         if self.memory.member and not was:
-            self._applications.begin(self)
+            self.applications.begin(self)
 
     def leave(self) -> bool:
-        self._applications.end_life(self.port.me)
-        return super().leave()
+        self.applications.end_life(self.name)
+        return bool(super().leave())  # type: ignore[misc]
 
     def on_recover(self) -> None:
         if self.memory.member:
-            self._applications.begin(self)
+            self.applications.begin(self)
 
     def on_end(self) -> None:
-        self._applications.end_life(self.port.me)
+        self.applications.end_life(self.name)

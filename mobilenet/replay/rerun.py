@@ -21,6 +21,7 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.table import Table
 from mobilenet.rundir.writer import write_table
 from mobilenet.scenario import ProcessScenario, load_scenario
+from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.simulation.plugin_code import PluginError, require_allowed
 from mobilenet.why.stories import Stories, recorded_stories, stories
 
@@ -82,7 +83,7 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     scenario = load_scenario(directory / "scenario.yaml")
     if isinstance(scenario, ProcessScenario) and what not in ("programs", "causes"):
         raise RunError(f"{directory}: a run of processes, whose {what} are counted but not recorded individually")
-    if scenario.protocol.name == "datagrams":
+    if scenario.protocol.name in REAL_TIME:
         expected = f"cannot be repeated; expected a run that recorded its {what}, with --set record.{what}=true"
         if what == "programs":
             expected = "has no lines to send to its programs; expected a run of programs in virtual time"

@@ -18,9 +18,9 @@ from mobilenet.clock import ns
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.quoting import counted
-from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import OwnProgram
+from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.faults import PaperFaults, RandomFaults
 from mobilenet.world.interventions import (
     Add,
@@ -63,10 +63,11 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
                 f"{path}.do",
                 f"arrivals are {scenario.workload.arrivals!r}, so broadcasts have no interval that could be changed",
             )
-        if isinstance(one, Add) and isinstance(scenario.protocol, Datagrams):
-            yield f"{path}.do", "with datagrams, every host has its address from the beginning, so no host can be added"
-        if one.do == "broadcast" and isinstance(scenario.protocol, Datagrams):
-            yield f"{path}.do", "with datagrams, only the programs broadcast"
+        if isinstance(one, Add) and isinstance(scenario.protocol, RealTimePrograms):
+            why = "every host has its address from the beginning, so no host can be added"
+            yield f"{path}.do", f"with {scenario.protocol.name}, {why}"
+        if one.do == "broadcast" and isinstance(scenario.protocol, RealTimePrograms):
+            yield f"{path}.do", f"with {scenario.protocol.name}, only the programs broadcast"
         if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
             yield f"{path}.do", "programs receive the number of hosts when they start, so no host can be added later"
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:

@@ -15,10 +15,10 @@ from typing import Self
 
 from mobilenet.scenario import preflight
 from mobilenet.scenario.base import code_of_metrics, effective, files_of_metrics, require_files
-from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.programs import command_in_words, warnings_of
 from mobilenet.scenario.protocol_groups import OwnProgram, OwnProtocol
+from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.world.layout import FileLayout, station_positions
 from mobilenet.world.mobility import OwnMobility
@@ -71,12 +71,12 @@ class Scenario(MobileKeys):
             yield "wireless.obstacles.file", self._folder / self.wireless.obstacles.file
         if isinstance(self.protocol, OwnProtocol) and self.protocol.file is not None:
             yield "protocol.class", self._folder / self.protocol.file
-        if isinstance(self.protocol, (OwnProgram, Datagrams)):
+        if isinstance(self.protocol, (OwnProgram, RealTimePrograms)):
             yield from self.protocol.named_files(self._folder)
         yield from files_of_metrics(self.metrics, self._folder)
 
     def patterns(self) -> Iterator[tuple[str, str]]:
-        if isinstance(self.protocol, (OwnProgram, Datagrams)):
+        if isinstance(self.protocol, (OwnProgram, RealTimePrograms)):
             yield from ((f"protocol.files.{place}", pattern) for place, pattern in enumerate(self.protocol.files))
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
@@ -84,8 +84,9 @@ class Scenario(MobileKeys):
             yield "protocol.class", self.protocol.reference, self.protocol.file
         if isinstance(self.protocol, OwnProgram):
             yield "protocol.command", command_in_words(self.protocol.command.host), None
-        if isinstance(self.protocol, Datagrams) and self.protocol.command is not None:
-            yield "protocol.command", command_in_words(self.protocol.command), None
+        if isinstance(self.protocol, RealTimePrograms):
+            for key, command in self.protocol.commands_by_key():
+                yield f"protocol.{key}", command_in_words(command), None
         if isinstance(self.hosts.mobility, OwnMobility):
             yield "hosts.mobility.class", self.hosts.mobility.reference, self.hosts.mobility.file
         yield from code_of_metrics(self.metrics)

@@ -18,6 +18,7 @@ from mobilenet.scenario.base import read
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.preflight import drain_events
 from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.scenario.real_time import REAL_TIME
 
 AnyScenario = Scenario | ProcessScenario
 
@@ -45,7 +46,7 @@ LONG_DRAIN_S = 300  # of computing, from which on a drain is worth a warning
 def expected_effort(scenario: AnyScenario) -> str:
     """Describe in words how big the run is likely to be: events, seconds and memory."""
     events = scenario.estimated_events()
-    if scenario.protocol.name == "datagrams":
+    if scenario.protocol.name in REAL_TIME:
         return f"in real time, about {events:,} events"
     mb = events * BYTES_PER_EVENT / 1e6
     memory = f", up to {_size(mb)} of memory" if mb >= 100 else ""
@@ -82,7 +83,7 @@ def _time(events: int) -> str:
 
 def effort_of_drain(scenario: AnyScenario, drain_s: float) -> str | None:
     """Return in words the work that such a drain adds, if it may take minutes and longer than the run itself."""
-    if not isinstance(scenario, Scenario) or scenario.protocol.name == "datagrams":
+    if not isinstance(scenario, Scenario) or scenario.protocol.name in REAL_TIME:
         return None
     events = drain_events(scenario, drain_s)
     if events < max(LONG_DRAIN_S * EVENTS_PER_S, scenario.estimated_events()):

@@ -26,10 +26,10 @@ from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.quoting import counted
 from mobilenet.scenario import interventions_check, radio_fault, radio_preflight
-from mobilenet.scenario.datagrams import MOST_HOSTS, Datagrams
 from mobilenet.scenario.error_messages import line
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import declaration_of
+from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.tracks.projection import Origin
 from mobilenet.tracks.read import is_lonlat, read_tracks
@@ -114,19 +114,25 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         yield "faults.station", f"{scenario.faults.station} does not exist; there {many}, s0 to s{count - 1}"
     yield from interventions_check.objections(scenario, sites)
     hosts = scenario.hosts.count
-    if isinstance(scenario.protocol, Datagrams):
-        if scenario.workload.arrivals != "none":
-            yield "workload.arrivals", "with datagrams, only the programs start broadcasts; expected arrivals: none"
-        if hosts is not None and hosts > MOST_HOSTS:
-            yield (
-                "hosts.count",
-                f"{hosts}, expected at most {MOST_HOSTS} with datagrams, because a host's number is one octet"
-                " of an address",
-            )
+    if isinstance(scenario.protocol, RealTimePrograms):
+        yield from _odd_programs(scenario, scenario.protocol, count)
     if hosts is not None:
         yield from _strangers(scenario, hosts)
         yield from _too_big(scenario, hosts + len(added_hosts(scenario.interventions)), sites)
         yield from _no_ground(scenario, hosts, sites)
+
+
+def _odd_programs(scenario: MobileKeys, protocol: RealTimePrograms, stations: int) -> Iterator[tuple[str, str]]:
+    """What does not fit to programs that run in real time."""
+    name, hosts = protocol.name, scenario.hosts.count
+    if scenario.workload.arrivals != "none":
+        yield "workload.arrivals", f"with {name}, only the programs start broadcasts; expected arrivals: none"
+    if hosts is not None and hosts > protocol.most_hosts:
+        yield "hosts.count", f"{hosts}, expected at most {protocol.most_hosts} with {name}, because {protocol.why_most}"
+    there = {"h": hosts, "s": stations}
+    for node in getattr(protocol, "commands", ()):
+        if (limit := there[node[0]]) is not None and int(node[1:]) >= limit:
+            yield f"protocol.commands.{node}", f"{node} does not exist; the last one is {node[0]}{limit - 1}"
 
 
 def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:

@@ -22,8 +22,10 @@ from mobilenet.parameters import Parameters, class_says_it
 from mobilenet.protocols.declaration import Declaration, Promise
 from mobilenet.protocols.names import DEFAULT
 from mobilenet.scenario.datagrams import Datagrams
+from mobilenet.scenario.ip import Ip
 from mobilenet.scenario.programs import CommandsOfHosts, Program, files_of
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
+from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.scenario.yaml_writer import inline
 
 TCP = Field(
@@ -131,7 +133,7 @@ class OwnOverConnections(OwnDeclaration):
 
 def declaration_of(protocol: Any) -> type[Declaration]:
     """The declaration for the group `protocol` of a scenario; of a plug-in what is known without its code."""
-    if isinstance(protocol, (OwnProgram, Datagrams)):
+    if isinstance(protocol, (OwnProgram, RealTimePrograms)):
         return OwnDeclaration
     if isinstance(protocol, OwnProtocol):
         return OwnDeclaration if protocol.tcp is None else OwnOverConnections
@@ -140,7 +142,7 @@ def declaration_of(protocol: Any) -> type[Declaration]:
 
 def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
     """What is measured of each host and each station; of a plug-in that measures different things, of each kind."""
-    if isinstance(protocol, Datagrams):
+    if isinstance(protocol, RealTimePrograms):
         return []
     if not isinstance(protocol, (OwnProtocol, OwnProgram)):
         return list(declaration_of(protocol).buffers)
@@ -152,7 +154,7 @@ def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
 
 def promise_of(protocol: Any) -> str | None:
     """What the verifier judges."""
-    if isinstance(protocol, Datagrams):
+    if isinstance(protocol, RealTimePrograms):
         return protocol.promises
     if isinstance(protocol, (OwnProtocol, OwnProgram)):
         return protocol.promises or OwnDeclaration.promises
@@ -161,7 +163,7 @@ def promise_of(protocol: Any) -> str | None:
 
 def delivers_to_all(protocol: Any) -> bool:
     """Whether every member is owed every message."""
-    is_own = isinstance(protocol, (OwnProtocol, OwnProgram, Datagrams))
+    is_own = isinstance(protocol, (OwnProtocol, OwnProgram, RealTimePrograms))
     told = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
     return told if told is not None else promise_of(protocol) == "causal"
 
@@ -172,7 +174,7 @@ if TYPE_CHECKING:
 else:
     MobileCausal = GROUPS[DEFAULT]
     Protocol = Annotated[
-        reduce(or_, (*GROUPS.values(), OwnProtocol, OwnProgram, Datagrams)),
+        reduce(or_, (*GROUPS.values(), OwnProtocol, OwnProgram, Datagrams, Ip)),
         Field(discriminator="name"),
         BeforeValidator(class_says_it("name")),
     ]

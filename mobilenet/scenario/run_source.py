@@ -22,6 +22,7 @@ from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.opening import class_for
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.protocol_groups import MobileCausal, OwnProgram, OwnProtocol
+from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.scenario.yaml_reader import Node
 
 Share = Field(ge=0, le=1)
@@ -76,7 +77,7 @@ def _schedule(root: Node) -> AdversarySchedule:
 
 def command_of(name: str, scenario: Any) -> str:
     """What repeats a run, from the folder that holds its directory of that name."""
-    verb = "serve" if scenario.protocol.name == "datagrams" else "run"
+    verb = "serve" if scenario.protocol.name in REAL_TIME else "run"
     file, again = quoted(Path(name) / "scenario.yaml"), quoted(Path(name + "-again"))
     return f"mobilenet {verb} {file} --out {again}{permission(scenario)}"
 

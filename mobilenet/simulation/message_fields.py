@@ -75,7 +75,7 @@ def _way(message: Any) -> Callable[[Any], list[str]]:
     if "id" in names and isinstance(message.id, tuple) and ("body" in names or hasattr(message, "payload_bytes")):
         return lambda m: _carried_in([m.body]) if hasattr(getattr(m, "body", None), "size_bytes") else [_name(m.id)]
     if "source" in names and "number" in names and "data" in names:
-        return lambda m: [f"h{m.source}:{m.number}"]  # a datagram
+        return lambda m: [f"{m.source if isinstance(m.source, str) else f'h{m.source}'}:{m.number}"]  # a datagram
     if "body" in names and "seq" in names and ("host" in names or "origin" in names):
         return lambda m: [f"h{m.host if 'host' in names else m.origin}:{m.seq}"]
     if hasattr(message, "text") and hasattr(message, "value"):

@@ -37,7 +37,6 @@ from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
 from mobilenet.simulation.counters import Counters, FrameObserver, HopObserver, Totals, both
-from mobilenet.simulation.datagrams import applications_of
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.interventions import Interventions
@@ -51,6 +50,7 @@ from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
 from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.simulation.radio import new_medium
+from mobilenet.simulation.real_time import applications_of
 from mobilenet.world.interventions import AnyIntervention
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
@@ -91,7 +91,7 @@ class Simulation:
         counts = {"stations": len(sites), "hosts": len(self.world.trajectories)}
         self._cast = cast_of(scenario, counts, self.recording, errors_into)
         self._applications = applications_of(
-            scenario, counts["hosts"], self.recording, lambda: self.kernel.now, errors_into, real_time
+            scenario, counts, self.recording, lambda: self.kernel.now, errors_into, real_time
         )
         self._protocol, self._parameters = declaration_for(scenario, allow_code, self._cast or self._applications)
         frames = self._counters.frame_observer()

@@ -28,10 +28,10 @@ from mobilenet.scenario.processes import OwnBroadcast
 from mobilenet.scenario.protocol_groups import OwnBuffers, declaration_of
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.scenario.yaml_writer import inline
-from mobilenet.simulation.datagrams import declaration_of_datagrams
 from mobilenet.simulation.plugin_classes import require_broadcast, require_protocol
 from mobilenet.simulation.plugin_code import load_named
 from mobilenet.simulation.programs import declaration_of_programs
+from mobilenet.simulation.real_time import declaration_of_programs_in_real_time
 from mobilenet.world.mobility import OwnMobility
 
 # What the class of a broadcast may declare, and what holds if it does not: vcube/parameters.py explains them.
@@ -52,7 +52,7 @@ def declaration_for(
     """
     protocol = scenario.protocol
     if isinstance(programs, Applications):
-        return declaration_of_datagrams(programs), protocol
+        return declaration_of_programs_in_real_time(programs, protocol), protocol
     if programs is not None:
         return declaration_of_programs(programs), protocol
     if not isinstance(protocol, OwnProtocol):

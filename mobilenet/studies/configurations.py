@@ -21,6 +21,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quoted
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.base import Change
+from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies.declaration import Study
@@ -120,7 +121,7 @@ def _require_allowed(study: Study, allow_code: bool) -> None:
         scenario = study.base()
     except ScenarioError:
         return  # reported below, with its key
-    if scenario.protocol.name == "datagrams":
+    if scenario.protocol.name in REAL_TIME:
         raise study.problem(
             ("scenario",), "its programs run in real time, where no two runs are the same, so it cannot be studied"
         )

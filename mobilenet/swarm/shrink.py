@@ -22,6 +22,7 @@ from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.swarm.smaller import KINDS, Changes
@@ -53,7 +54,7 @@ class Shrinking:
                 f"{directory}: this is a schedule for the swarm's network without a radio, and such schedules cannot be"
                 " shrunk; expected a run of a scenario, or a swarm run with an odd seed"
             ) from None
-        if self.scenario.protocol.name == "datagrams":
+        if self.scenario.protocol.name in REAL_TIME:
             raise RunError(f"{directory}: a run in real time, which cannot be repeated; expected a run in virtual time")
         require_allowed(self.scenario, allow_code)
         self.events = opened.events

@@ -24,6 +24,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
 from mobilenet.scenario.protocol_catalogue import DEFAULT, SELECTIVE
+from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.scenario.run_source import AdversarySchedule, command_of, read_source
 
 WORD, QUOTED = r"[\w./:=@+-]+", r"('[^']*'|\"'\")+"
@@ -77,12 +78,12 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     form = _form_problem(manifest)
     if form is not None:
         return form
-    if manifest.get("real_time") is not None and getattr(scenario.protocol, "name", "") != "datagrams":
+    if manifest.get("real_time") is not None and getattr(scenario.protocol, "name", "") not in REAL_TIME:
         return "real_time is present, but nothing in this scenario runs in real time"
     if replication != 0:
         return f"replication is {_short(replication)}, expected 0"
     is_drawn = isinstance(scenario, AdversarySchedule)
-    brings_code = is_drawn or any(scenario.code()) or scenario.protocol.name == "datagrams"
+    brings_code = is_drawn or any(scenario.code()) or scenario.protocol.name in REAL_TIME
     error = manifest.get("ended_by_error")
     can_be_stopped = not isinstance(scenario, ProcessScenario)  # only runs with hosts are played live
     if error is not None and not brings_code and not (can_be_stopped and str(error).startswith(STOPPED)):

@@ -68,7 +68,7 @@ __all__ = ["CHECKS", "Answer", "Verdict", "overall", "verify", "verify_run"]
 BEST_EFFORT = ("creation", "duplication", "membership")
 ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()}
 SAYS_NOTHING = " does not promise to come to rest"  # as manifests have it
-OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program"}
+OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
 TABLES = ("events", "samples", "positions")
 CHECKS = ("record", *SAFETY, "delivery", "conservation", "drained")
 
@@ -170,7 +170,7 @@ def _verdicts(run: Evidence) -> dict[str, Verdict]:
         if promises["broadcast"] == "fifo":
             of_broadcasts["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
         verdicts |= {check: of_broadcasts[check] for check in judged_checks(promises) if check in of_broadcasts}
-    of_programs = run.manifest.get("protocol") == "datagrams" and promises["broadcast"] is None
+    of_programs = run.manifest.get("real_time") is not None and promises["broadcast"] is None
     idle = of_programs and "datagram" not in Table.of(events).coded("event").words
     sound = Verdict("unknown", "no program sent a datagram") if idle else VALID
     verdicts["conservation"] = sound if lost is None else Verdict("violated", lost)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from mobilenet.rundir.reader import read_coded, require_unchanged
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
+from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.why.hops import Hops
 from mobilenet.why.kinds import (
     BACKBONE,
@@ -43,7 +44,7 @@ from mobilenet.why.stretches import Stretch, behind, clipped, cut, filled, leg_a
 from mobilenet.why.wires import departures
 
 WAITING = frozenset((RETRY, TIMER_WAIT, UNEXPLAINED, PROGRAM, ELSEWHERE))  # what the state of a host explains better
-DATAGRAMS, OWN_CODE = "datagrams", ("own", "program")  # names of protocols
+OWN_CODE = ("own", "program")  # names of protocols
 
 
 class Errand(NamedTuple):
@@ -370,7 +371,7 @@ class Stories:
 def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) -> Stories:
     """The stories of all deliveries of a recording."""
     name = scenario.protocol.name
-    record = Record(causes, events, name == DATAGRAMS)
+    record = Record(causes, events, name in REAL_TIME)
     return Stories(record, States(events), Hops(record, departures(record, scenario)), name in OWN_CODE)
 
 

@@ -9,24 +9,33 @@ from typing import Any
 import pytest
 
 from mobilenet.programs.children import Child
-from mobilenet.realtime.addresses import Addresses
-from mobilenet.realtime.applications import Applications, Told
+from mobilenet.realtime.applications import Applications, Sent, Told
 from mobilenet.realtime.lines import CHUNK_BYTES, Expressions
 from mobilenet.realtime.pace import RealTime
-from mobilenet.scenario.datagrams import Lines
+from mobilenet.scenario.real_time import Lines
 
 LINES = Lines()
 
 
 class LateWriter:
-    """A gateway: when it is looked at, a program has just written its line and then sent a datagram."""
+    """When it is looked at, a program has just written its line and then sent a datagram."""
 
-    def __init__(self, write: Any) -> None:
+    def __init__(self, write: Any, child: Child | None) -> None:
         self._write = write
+        self._child = child
 
-    def take(self) -> Iterator[tuple[int, int, bytes]]:
+    def start(self, name: str) -> Child | None:
+        return self._child
+
+    def take(self, ready: set[Any]) -> Iterator[Sent]:
         self._write()
-        yield 0, 1, b"x"
+        yield Sent("h0", "h1", b"x")
+
+    def filled_in(self, word: str, host: int) -> str:
+        return word.replace("{me}", str(host))
+
+    def failures(self) -> tuple[()]:
+        return ()
 
 
 @pytest.mark.parametrize("words_before", [0, 3 * CHUNK_BYTES // 5])
@@ -38,22 +47,14 @@ def test_a_line_comes_before_what_was_sent_after_it(way: str, words_before: int,
     back, out = os.pipe()
     if not is_log:
         text = text[-CHUNK_BYTES:]  # a pipe holds no more
-    told = Told(None, 7000, None, "log{me}.txt" if is_log else None, Expressions(LINES, 2), tmp_path)
-    gateway: Any = LateWriter(lambda: (tmp_path / "log0.txt").write_bytes(text) if is_log else os.write(out, text))
-    applications = Applications(
-        told,
-        Addresses("127.77", 2, 7000),
-        gateway,
-        None,  # type: ignore[arg-type]
-        lambda now, node, event, *more: noted.append(event),
-        lambda: 0,
-        RealTime(),
+    told = Told("log{me}.txt" if is_log else None, Expressions(LINES, 2), tmp_path)
+    between: Any = LateWriter(
+        lambda: (tmp_path / "log0.txt").write_bytes(text) if is_log else os.write(out, text), Child(0, out, back)
     )
-    applications._see_who_ended = lambda: None  # type: ignore[method-assign]
-    host: Any = SimpleNamespace(port=SimpleNamespace(me=0), send=lambda to, data: 0)
-    applications.begin(host)
-    os.set_blocking(back, False)
-    applications._running[0] = Child(0, out, back)
+    applications = Applications(
+        told, between, lambda now, node, event, *more: noted.append(event), lambda: 0, RealTime()
+    )
+    applications.begin(SimpleNamespace(name="h0", port=SimpleNamespace(me=0), send=lambda to, data: 0))
     applications._take()
     applications.pace.close()
     os.close(back)

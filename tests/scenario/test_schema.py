@@ -86,12 +86,12 @@ def test_frozen() -> None:
             "mobile_causal",
             "none",
             "a.yaml:12: protocol.name: unknown name none; expected one of: mobile_causal, tcp_flooding, beacon, own,"
-            " program, datagrams",
+            " program, datagrams, ip",
         ),
         (
             "{name: mobile_causal}",
             "{windw: 3}",
-            "a.yaml:12: protocol.name: missing; expected one of beacon, datagrams, mobile_causal, own, program,"
+            "a.yaml:12: protocol.name: missing; expected one of beacon, datagrams, ip, mobile_causal, own, program,"
             " tcp_flooding",
         ),
         ("rings: 1", "rings: 1000", "a.yaml:5: stations.layout.rings: should be at most 50, got 1000"),

@@ -23,7 +23,7 @@ from mobilenet.rundir.table import Table
 from mobilenet.verify.basis.evidence import Evidence
 
 PAST_THE_NETWORK: Final = "so its program guessed it, or received it by a route other than this network"
-DATAGRAMS, PROGRAM = "datagrams", "program"  # protocols
+PROGRAM = "program"  # a protocol
 MOVES = ("broadcast", "deliver", "datagram", "datagram_received")
 PEERS = {"h": "s", "s": "h", "p": "p"}  # whose frames a node receives
 Known = dict[str, int]  # of each node, how many of its broadcasts
@@ -61,7 +61,7 @@ def uncarried_problem(run: Evidence) -> str | None:
     other in ways that the emulator does not see.
     """
     protocol = run.manifest.get("protocol")
-    if protocol == DATAGRAMS:
+    if run.manifest.get("real_time") is not None:
         return _by_datagrams(run.events)
     if protocol != PROGRAM:
         return None

@@ -1,0 +1,1 @@
+"""Namespaces for the programs of a node, with a network device whose packets the emulator reads and writes."""

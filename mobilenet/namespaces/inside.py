@@ -1,0 +1,311 @@
+"""The first process of a node's namespaces: it builds them, starts the node's program, and ends all with the run.
+
+Model     started by the supervisor, with a socket to the emulator as its standard input. It makes new user, network,
+          mount, PID, IPC and UTS namespaces, and forks. The child is process 1 in there: it gives the node a device
+          mob0, names, a file system in which the user's own files are hidden, and limits, and passes the device to the
+          emulator. When the socket closes, process 1 ends, and the kernel kills all that is left. Process 1 keeps its
+          capabilities; programs have none, so they can neither trace nor signal it
+Asked     one packet of JSON at the start (Order), then nothing. Answers: {"pid"}, then {"ready"} with the device's
+          descriptor, or {"error"}; later {"ended": code} and {"over": limit}
+Units     megabytes and bytes, as names show
+Source    Linux: user_namespaces(7), pid_namespaces(7), mount_namespaces(7), Documentation/networking/tuntap.rst; ours:
+          docs/guide/real-software.md. It runs on its own, with nothing but the standard library
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import termios
+import time
+from typing import Any
+
+CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000  # user net mount pid ipc uts
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 1 << 12, 1 << 14, 1 << 18
+PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
+SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFMTU, SIOCADDRT = (
+    0x8913, 0x8914, 0x8916, 0x891C, 0x8922, 0x890B
+)  # fmt: skip
+IFF_UP, IFF_MULTICAST, RTF_UP = 0x1, 0x1000, 0x1
+DEVICE = b"mob0"
+LOOK_MS = 250  # between two looks at the limits
+OVER_S = 0.2  # how long killed programs have to go before the next look
+HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/dev/shm")
+KEPT_FLAGS = ((os.ST_NOSUID, MS_NOSUID), (os.ST_NODEV, MS_NODEV), (os.ST_NOEXEC, MS_NOEXEC))  # locked from outside
+FORBIDDING = (  # settings that forbid namespaces to an ordinary user, with the value that does
+    ("kernel.unprivileged_userns_clone", "0"),
+    ("user.max_user_namespaces", "0"),
+    ("kernel.apparmor_restrict_unprivileged_userns", "1"),
+)
+Order = dict[str, Any]  # address, mask, mtu, hosts, name, command or None, folder, shown, user, is_root, and limits
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Refused(Exception):
+    """The system does not allow something, in one line."""
+
+
+def called(name: str, *given: Any) -> None:
+    """Call a function of the C library; OSError where it fails."""
+    if getattr(libc, name)(*given) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    texts = (None if text is None else os.fsencode(text) for text in (source, target, kind))
+    called("mount", *texts, ctypes.c_ulong(flags), None if data is None else data.encode())
+
+
+def write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def make_namespaces(order: Order) -> None:
+    """New ones for this process and its later children, with its user as `user` inside."""
+    outside_uid, outside_gid = os.getuid(), os.getgid()
+    try:
+        called("unshare", CLONE_ALL)
+        write("/proc/self/setgroups", "deny")
+        write("/proc/self/uid_map", f"{order['user']} {outside_uid} 1")
+        write("/proc/self/gid_map", f"{order['group']} {outside_gid} 1")
+    except OSError as error:
+        raise Refused(f"the system does not allow new namespaces: {error.strerror}{forbidden_by()}") from None
+
+
+def forbidden_by() -> str:
+    """The settings of the system that forbid them, for a message."""
+    for name, value in FORBIDDING:
+        try:
+            with open("/proc/sys/" + name.replace(".", "/")) as file:
+                if file.read().strip() == value:
+                    return f", because {name} is {value}"
+        except OSError:
+            continue
+    return "; if this is a container, it may need to be started with fewer restrictions"
+
+
+# --- the network
+
+
+def new_device(order: Order) -> int:
+    """Create mob0, configure it, and return its descriptor."""
+    try:
+        tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", DEVICE, IFF_TUN | IFF_NO_PI))
+    except OSError as error:
+        raise Refused(f"/dev/net/tun: {error.strerror}; the kernel module tun must be loaded and accessible") from None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        up(any_socket, b"lo", 0)
+        for code, value in ((SIOCSIFADDR, order["address"]), (SIOCSIFNETMASK, order["mask"])):
+            name = struct.pack("16sH2x4s8x", DEVICE, socket.AF_INET, socket.inet_aton(value))
+            fcntl.ioctl(any_socket, code, name)
+        fcntl.ioctl(any_socket, SIOCSIFMTU, struct.pack("16si12x", DEVICE, order["mtu"]))
+        if os.path.isdir("/proc/sys/net/ipv6"):
+            write(f"/proc/sys/net/ipv6/conf/{DEVICE.decode()}/disable_ipv6", "1")
+        up(any_socket, DEVICE, IFF_MULTICAST)
+        for group, mask in (("224.0.0.0", "240.0.0.0"), ("255.255.255.255", "255.255.255.255")):
+            add_route(any_socket, group, mask)
+    return tun
+
+
+def up(any_socket: socket.socket, device: bytes, flags: int) -> None:
+    asked = struct.pack("16sh22x", device, 0)
+    present = struct.unpack("16sh22x", fcntl.ioctl(any_socket, SIOCGIFFLAGS, asked))[1]
+    fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", device, present | flags | IFF_UP))
+
+
+def add_route(any_socket: socket.socket, network: str, mask: str) -> None:
+    """Through mob0, by struct rtentry of <net/route.h>."""
+    name = ctypes.create_string_buffer(DEVICE)
+    place = [struct.pack("H2x4s8x", socket.AF_INET, socket.inet_aton(each)) for each in (network, "0.0.0.0", mask)]
+    is_host = 0x4 if mask == "255.255.255.255" else 0
+    entry = struct.pack("L16s16s16sHhLLhPLLH", 0, *place, RTF_UP | is_host, 0, 0, 0, 0, ctypes.addressof(name), 0, 0, 0)
+    fcntl.ioctl(any_socket, SIOCADDRT, entry)
+
+
+def allow_ordinary_users(group: int) -> None:
+    """Ping, and ports below 1024, without special permission."""
+    write("/proc/sys/net/ipv4/ping_group_range", f"{group} {group}")
+    write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")
+
+
+# --- the file system
+
+
+def hide_files(order: Order) -> None:
+    """Put empty file systems over the user's own files, and the folders that are `shown` into them again: the first
+    writable, the others not.
+    """
+    mount("none", "/", None, MS_REC | MS_PRIVATE)
+    shown = [(os.open(path, os.O_PATH), path) for path in (order["folder"], *order["shown"]) if os.path.isdir(path)]
+    size = f"size={order['output_mb']}m,mode=1777"
+    for path in dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, order["home"])):
+        if os.path.isdir(path) and path != "/":
+            mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, size)
+    for place, (descriptor, path) in enumerate(shown):
+        if not same_file(descriptor, path):  # hidden
+            os.makedirs(path, exist_ok=True)
+            mount(f"/proc/self/fd/{descriptor}", path, None, MS_BIND | MS_REC)
+            if place:
+                kept = os.statvfs(path).f_flag
+                flags = sum(flag for of_stat, flag in KEPT_FLAGS if kept & of_stat)
+                mount("none", path, None, MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
+        os.close(descriptor)
+    for name, text in (("hosts", order["hosts"]), ("resolv.conf", "# no name server\n")):
+        target = os.path.realpath(f"/etc/{name}")
+        if os.path.exists(target):
+            write(f"/tmp/.{name}", text)
+            mount(f"/tmp/.{name}", target, None, MS_BIND)
+            os.unlink(f"/tmp/.{name}")
+
+
+def same_file(descriptor: int, path: str) -> bool:
+    try:
+        found, there = os.fstat(descriptor), os.stat(path)
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) == (there.st_dev, there.st_ino)
+
+
+# --- processes
+
+
+def start(order: Order, command: list[str], terminal: int | None) -> int:
+    """Start a program of the node; its process. It cannot gain anything that its user does not have."""
+    started = os.fork()
+    if started:
+        return started
+    try:
+        os.setsid()
+        source = os.open("/dev/null", os.O_RDONLY) if terminal is None else terminal
+        os.dup2(source, 0)
+        if terminal is not None:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            os.dup2(0, 1)
+            os.dup2(0, 2)
+        os.closerange(3, 4096)
+        os.chdir(order["folder"])
+        limit(order)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        os.execvpe(command[0], command, {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"})
+    except OSError as error:
+        os.write(2, f"{command[0]}: cannot be started: {error.strerror}\n".encode())
+    os._exit(127)
+
+
+def limit(order: Order) -> None:
+    memory_bytes, output_bytes = order["memory_mb"] << 20, order["output_mb"] << 20
+    resource.setrlimit(resource.RLIMIT_NPROC, (order["processes"] + 1,) * 2)  # and process 1
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes,) * 2)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (output_bytes,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def over_limit(order: Order) -> str | None:
+    """The limit that the node's processes exceed together."""
+    pages = count = 0
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or name == "1":
+            continue
+        try:
+            with open(f"/proc/{name}/statm") as file:
+                pages += int(file.read().split()[1])
+        except (OSError, IndexError, ValueError):
+            continue
+        count += 1
+    if count > order["processes"]:
+        return "processes"
+    return "memory_mb" if pages * resource.getpagesize() > order["memory_mb"] << 20 else None
+
+
+def reap(program: int | None) -> tuple[int | None, int | None]:
+    """Reap what has ended; the program, unless it was among it, and its exit code if it was."""
+    code = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return program, code
+        if pid == 0:
+            return program, code
+        if pid == program:
+            program, code = None, os.waitstatus_to_exitcode(status)
+
+
+def live(control: socket.socket, order: Order, terminal: int | None) -> None:
+    """Be process 1, until the emulator closes the socket."""
+    program = start(order, order["command"], terminal) if order["command"] else None
+    if terminal is not None:
+        os.close(terminal)
+    waiting = select.poll()
+    waiting.register(control, select.POLLIN)
+    while True:
+        if waiting.poll(LOOK_MS):
+            return  # nothing is ever sent: it is closed
+        program, code = reap(program)
+        if code is not None:
+            answer_with(control, {"ended": code})
+        if (exceeded := over_limit(order)) is not None:
+            os.kill(-1, signal.SIGKILL)
+            answer_with(control, {"over": exceeded})
+            time.sleep(OVER_S)
+
+
+def answer_with(control: socket.socket, answer: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
+    with contextlib.suppress(OSError):  # the emulator is gone
+        socket.send_fds(control, [json.dumps(answer).encode()], descriptors)
+
+
+def be_first(control: socket.socket, order: Order, terminal: int | None) -> None:
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    try:
+        mount("none", "/", None, MS_REC | MS_PRIVATE)
+        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+        tun = new_device(order)
+        if not order["is_root"]:
+            allow_ordinary_users(order["group"])
+        hide_files(order)
+        name = order["name"].encode()
+        called("sethostname", name, len(name))
+    except OSError as error:
+        raise Refused(f"the system does not allow to set up the namespaces: {error}{forbidden_by()}") from None
+    answer_with(control, {"ready": True}, (tun,))
+    os.close(tun)
+    live(control, order, terminal)
+
+
+def main() -> None:
+    control = socket.socket(fileno=os.dup(0))
+    data, descriptors, _, _ = socket.recv_fds(control, 1 << 20, 1)
+    order = json.loads(data)
+    try:
+        make_namespaces(order)
+        first = os.fork()
+        if first == 0:
+            be_first(control, order, descriptors[0] if descriptors else None)
+            os._exit(0)
+    except Refused as error:
+        answer_with(control, {"error": str(error)})
+        os._exit(1)
+    answer_with(control, {"pid": first})
+    control.close()
+    os.waitpid(first, 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""IP packets between hosts and stations: the relay of datagrams (datagram_relay.py), with more addressees.
+
+Model     a packet for one node travels as a datagram does. One for a group goes up to the station of the sender's cell
+          in a frame that the MAC acknowledges. The station broadcasts it in its cell, without acknowledgement; if the
+          group is `all`, so do all other stations. With `forward`, a station keeps a packet that
+          the MAC gave up because its host had left, until it hears where the host is now, at most `FORWARD_NS`. The
+          wires and stations add no bytes: what identifies a packet here is for the record only
+Units     integer nanoseconds, bytes
+Source    ours: docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+from mobilenet.protocols.datagram_relay import Memory, RelayHost, RelayStation
+from mobilenet.protocols.fields import Body, Bytes, message
+from mobilenet.protocols.port import UnicastHostPort, UnicastStationPort, WiredPort
+
+AROUND_BYTES = 28  # the IP and UDP headers that the framing adds to each message; a packet brings its own
+FORWARD_NS = 2_000_000_000  # how long a station keeps a packet
+MOST_KEPT = 1000  # packets for one host
+GROUPS = ("cell", "all")
+
+
+@message()
+class Packet(NamedTuple):
+    """An IP packet. `number`: of its node's packets. `to`: a node such as h3, or one of GROUPS."""
+
+    source: Annotated[str, Bytes(0)]
+    number: Annotated[int, Bytes(0)]
+    to: Annotated[str, Bytes(0)]
+    payload: Body  # bytes besides the headers that the framing adds
+    data: Annotated[bytes, Bytes(0)]
+
+
+def packet(source: str, number: int, to: str, data: bytes) -> Packet:
+    return Packet(source, number, to, max(0, len(data) - AROUND_BYTES), data)
+
+
+class PacketHost(RelayHost):
+    """`hand_over`: called for each packet for this host."""
+
+    def __init__(self, port: UnicastHostPort, memory: Memory, hand_over: Callable[[str, Packet], None]) -> None:
+        super().__init__(port, memory, lambda found: None)
+        self.name = f"h{port.me}"
+        self._deliver = hand_over
+
+    def send(self, to: str, data: bytes) -> int:  # type: ignore[override]
+        """Send a packet, whether or not a station can take it. Return its number."""
+        number = self.memory.datagrams
+        self.memory.datagrams += 1
+        if self._cell is not None:
+            self.port.unicast(self._cell, packet(self.name, number, to, data))
+        return number
+
+    def on_receive(self, sender: int, said: Any) -> None:
+        if not isinstance(said, Packet):
+            super().on_receive(sender, said)
+        elif said.to == self.name or (said.to in GROUPS and sender == self._cell and said.source != self.name):
+            self._deliver(self.name, said)
+
+
+class PacketStation(RelayStation):
+    """`hand_over`: called for each packet for the program of this station."""
+
+    def __init__(
+        self,
+        port: UnicastStationPort,
+        wired: WiredPort,
+        hand_over: Callable[[str, Packet], None],
+        forward: bool,
+    ) -> None:
+        super().__init__(port, wired)
+        self.name = f"s{port.me}"
+        self._deliver = hand_over
+        self._is_forwarding = forward
+        self._sent = 0
+        self._kept: dict[int, list[tuple[int, Packet]]] = {}  # host -> packets that it left behind, with their times
+
+    def send(self, to: str, data: bytes) -> int:
+        """Send a packet of this station's program. Return its number."""
+        number = self._sent
+        self._sent += 1
+        self._pass_on(packet(self.name, number, to, data))
+        return number
+
+    def on_receive(self, sender: int, said: Any) -> None:
+        if isinstance(said, Packet):
+            self._pass_on(said)
+        else:
+            super().on_receive(sender, said)
+
+    def on_wired(self, source: int, said: Any) -> None:
+        if isinstance(said, Packet) and said.to == "all":
+            self._broadcast(said)
+        elif isinstance(said, Packet):
+            self._pass_on(said)
+        else:
+            super().on_wired(source, said)
+
+    def on_dropped(self, said: Any) -> None:
+        """The MAC gave it up, or its queue was full: the host may have left the cell."""
+        if not self._is_forwarding or not isinstance(said, Packet) or said.to in GROUPS:
+            return
+        host = int(said.to[1:])
+        if self.serves(host):
+            kept = self._kept.setdefault(host, [])
+            if len(kept) < MOST_KEPT:
+                kept.append((self.port.now, said))
+        else:
+            self._pass_on(said)
+
+    def _pass_on(self, said: Packet) -> None:
+        if said.to in GROUPS:
+            self._broadcast(said)
+            if said.to == "all":
+                self._wired.broadcast(said)
+        elif said.to == self.name:
+            self._deliver(self.name, said)
+        elif said.to[0] == "s":
+            self._wired.send(int(said.to[1:]), said)
+        else:
+            self._pass_to_host(int(said.to[1:]), said)
+
+    def _pass_to_host(self, host: int, said: Packet) -> None:
+        station = self._where.get(host, (0, None))[1]
+        if station == self.port.me:
+            self.port.unicast(host, said)
+        elif station is not None:
+            self._wired.send(station, said)
+
+    def _broadcast(self, said: Packet) -> None:
+        if said.source != self.name:
+            self._deliver(self.name, said)
+        self.port.broadcast(said)
+
+    def _is_news(self, host: int, visit: int, station: int) -> bool:
+        is_news = super()._is_news(host, visit, station)
+        if is_news:
+            for since_ns, kept in self._kept.pop(host, ()):
+                if self.port.now - since_ns <= FORWARD_NS:
+                    self._pass_to_host(host, kept)
+        return is_news
+
+    def settled(self) -> bool:
+        return not any(self.port.now - kept[-1][0] <= FORWARD_NS for kept in self._kept.values())

@@ -1,0 +1,229 @@
+"""IP packets between the programs of machines and their nodes, through a tun device each.
+
+Model     what a program sends comes out of its machine's device as a whole IP packet. A packet whose source is not its
+          node's address, or that is malformed, is dropped and counted, as is one to an address that no node has. A
+          packet for a group is broadcast or multicast. Both directions are captured
+Units     bytes
+Errors    ProgramError: a system without namespaces, a program that fails
+Source    RFC 791, RFC 919, RFC 1112; ours: docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from socket import inet_aton
+from typing import Any
+
+from mobilenet.namespaces.machines import Machine, Machines
+from mobilenet.parameters import ScenarioError
+from mobilenet.programs.children import Child
+from mobilenet.protocols.datagram_relay import Memory
+from mobilenet.protocols.packet_relay import Packet, PacketHost, PacketStation
+from mobilenet.protocols.port import UnicastHostPort, UnicastStationPort, WiredPort
+from mobilenet.realtime.applications import Applications, Sent, WithProgram
+from mobilenet.realtime.pace import Pace
+from mobilenet.realtime.pcap import Capture
+from mobilenet.scenario.ip import Ip
+
+HEADER_BYTES = 20
+AT_ONCE = 256  # packets of one device, before the network goes on
+MASK = "255.255.0.0"
+OVERFLOW_ID = 65_534  # as whom programs run if the emulator runs as root
+CAPTURES = "packets"  # folder of a run
+
+
+class Tunnels:
+    """The devices of one run. `nodes`: the names of all hosts, and of the stations that have a program; `now` returns
+    the emulated time; `captures`: the folder for packets, or None.
+    """
+
+    def __init__(
+        self,
+        protocol: Ip,
+        nodes: list[str],
+        machines: Machines,
+        folder: Path,
+        now: Callable[[], int],
+        captures: Path | None,
+    ) -> None:
+        self._protocol = protocol
+        self._machines = machines
+        self._folder = folder
+        self._now = now
+        self._captures = captures
+        self._captured: dict[str, Capture] = {}
+        self._addresses = {name: inet_aton(protocol.address_of(name)) for name in nodes}
+        self._names = {address: name for name, address in self._addresses.items()}
+        self._group = protocol.broadcast
+        self._network = inet_aton(protocol.network.split("/")[0])[:2]
+        self._devices: dict[int, str] = {}
+        self._controls: dict[int, Machine] = {}
+        self._failed: list[tuple[str, str]] = []
+        self._pace: Pace | None = None
+        self.dropped: dict[str, Counter[str]] = {}  # reason -> node -> packets
+        self.terminals: Mapping[str, int] = {}  # node -> pseudo-terminal for its program
+
+    # --- lives
+
+    def open(self, pace: Pace) -> None:
+        if sys.platform != "linux":
+            raise ScenarioError("protocol.name: ip: namespaces exist only on Linux")
+        self._pace = pace
+        if self._captures is not None:
+            self._captures.mkdir()
+
+    def wait_until_ready(self) -> None:
+        """Called before the clock starts: programs need not start at the same time, but their devices are there."""
+        self._machines.wait_until_ready()
+        for control in list(self._controls):
+            self._hear(control)
+
+    def filled_in(self, word: str, host: int) -> str:
+        name = f"h{host}"
+        return word.replace("{me}", str(host + self._protocol.first_number)).replace(
+            "{address}", self._protocol.address_of(name)
+        )
+
+    def start(self, name: str) -> Child | None:
+        assert self._pace is not None
+        machine = self._machines.start(self._order(name), self.terminals.get(name))
+        self._controls[machine.control] = machine
+        self._pace.listen(machine.control)
+        if self._captures is not None and name not in self._captured:
+            self._captured[name] = Capture(self._captures / f"{name}.pcap")
+        return machine.child
+
+    def _order(self, name: str) -> dict[str, Any]:
+        """What inside.py is asked for."""
+        protocol, limits = self._protocol, self._protocol.limits
+        command = protocol.command_of(name)
+        words = None
+        if command is not None:
+            number = int(name[1:]) if name[0] == "h" else 0
+            words = [self.filled_in(word, number) if name[0] == "h" else word for word in command]
+            own = self._folder / words[0]
+            words[0] = str(own.absolute()) if own.is_file() else words[0]
+        user = 0 if protocol.root else os.getuid() or OVERFLOW_ID
+        found = None if words is None else shutil.which(words[0])
+        of_program = [] if found is None else [str(Path(found).resolve().parent)]
+        return {
+            "name": name, "address": protocol.address_of(name), "mask": MASK, "mtu": protocol.mtu_bytes,
+            "hosts": self._hosts_file(), "command": words, "folder": str(self._folder),
+            "shown": [sys.prefix, sys.base_prefix, *of_program, *protocol.folders], "home": str(Path.home()),
+            "user": user, "group": 0 if protocol.root else os.getgid() or OVERFLOW_ID, "is_root": protocol.root,
+            **limits.model_dump(),
+        }  # fmt: skip
+
+    def _hosts_file(self) -> str:
+        lines = [f"{self._protocol.address_of(name)} {name}\n" for name in self._addresses]
+        return "".join(["127.0.0.1 localhost\n", *lines])
+
+    def stop(self, name: str, child: Child | None) -> None:
+        assert self._pace is not None
+        machine = self._machines.running[name]
+        self._pace.forget(machine.control)
+        del self._controls[machine.control]
+        if machine.device is not None and self._devices.pop(machine.device, None) is not None:
+            self._pace.forget(machine.device)
+        self._machines.stop(name)
+
+    def close(self) -> None:
+        for capture in self._captured.values():
+            capture.close()
+        self._machines.close()
+
+    # --- packets
+
+    def take(self, ready: set[Any]) -> Iterator[Sent]:
+        for source in ready:
+            if (name := self._devices.get(source)) is not None:
+                yield from self._packets_of(name, source)
+            elif source in self._controls:
+                self._hear(source)
+
+    def _packets_of(self, name: str, device: int) -> Iterator[Sent]:
+        own, captured = self._addresses[name], self._captured.get(name)
+        for _ in range(AT_ONCE):
+            try:
+                data = os.read(device, 65_536)
+            except OSError:  # no more
+                return
+            if len(data) < HEADER_BYTES or data[0] >> 4 != 4:
+                self._drop("malformed", name)
+            elif data[12:16] != own:
+                self._drop("spoofed", name)
+            elif (to := self._addressee(data[16:20])) is None:
+                self._drop("misaddressed", name)
+            else:
+                if captured is not None:
+                    captured.add(self._now(), data)
+                yield Sent(name, to, data)
+
+    def _addressee(self, address: bytes) -> str | None:
+        name = self._names.get(address)
+        if name is not None:
+            return name
+        is_broadcast = address == b"\xff\xff\xff\xff" or address == self._network + b"\xff\xff"
+        return self._group if is_broadcast or address[0] >> 4 == 0xE else None
+
+    def _drop(self, reason: str, name: str) -> None:
+        self.dropped.setdefault(reason, Counter())[name] += 1
+
+    def hand_over(self, name: str, found: Packet) -> bool:
+        machine = self._machines.running.get(name)
+        if machine is None or machine.device is None:
+            return False
+        try:
+            os.write(machine.device, found.data)
+        except OSError:
+            return False
+        captured = self._captured.get(name)
+        if captured is not None:
+            captured.add(self._now(), found.data)
+        return True
+
+    # --- answers of machines
+
+    def _hear(self, control: int) -> None:
+        assert self._pace is not None
+        machine = self._controls[control]
+        for answer in machine.answers():
+            self._machines.require_allowed(machine, answer)
+            how = self._machines.failure(machine, answer, self._protocol.limits)
+            if how is not None:
+                self._failed.append((machine.name, how))
+        if machine.device is not None and machine.device not in self._devices:
+            self._devices[machine.device] = machine.name
+            self._pace.listen(machine.device)
+
+    def failures(self) -> list[tuple[str, str]]:
+        found, self._failed = self._failed, []
+        return found
+
+    def document(self) -> dict[str, Any]:
+        return {
+            f"packets_{reason}": {name: counts[name] for name in sorted(counts)}
+            for reason, counts in sorted(self.dropped.items())
+        }
+
+
+class LivePacketHost(WithProgram, PacketHost):
+    """A host with a machine attached."""
+
+    def __init__(self, applications: Applications, port: UnicastHostPort, memory: Memory) -> None:
+        super().__init__(port, memory, applications.hand_over)
+        self.applications = applications
+
+
+class LivePacketStation(PacketStation):
+    """A station; with a machine attached if the scenario gives it a command."""
+
+    def __init__(self, applications: Applications, port: UnicastStationPort, wired: WiredPort, protocol: Ip) -> None:
+        super().__init__(port, wired, applications.hand_over, protocol.forward)
+        if protocol.command_of(self.name) is not None:
+            applications.expect(self)

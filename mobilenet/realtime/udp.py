@@ -1,0 +1,121 @@
+"""Programs that use UDP on the loopback interface, between their sockets and their hosts.
+
+Model     each program is a child of the run's supervisor, or the user's own; the gateway has the socket
+Units     bytes
+Errors    ScenarioError: a port that is taken. ProgramError: a command that cannot be started
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mobilenet.programs.children import Child, Children
+from mobilenet.protocols.datagram_relay import Datagram, Memory, RelayHost
+from mobilenet.protocols.port import UnicastHostPort
+from mobilenet.realtime.addresses import Addresses
+from mobilenet.realtime.applications import Applications, Sent, WithProgram
+from mobilenet.realtime.gateway import MOST_BYTES, Gateway
+from mobilenet.realtime.pace import Pace
+from mobilenet.realtime.tcp_refusal import TcpRefusal
+
+HEADER_BYTES = 16  # of Datagram
+
+
+class UdpSockets:
+    """The sockets of one run. `command`: None if the user starts the programs; `ports`: the network's, and programs'
+    own.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str] | None,
+        ports: tuple[int, int | None],
+        addresses: Addresses,
+        gateway: Gateway,
+        children: Children,
+    ) -> None:
+        self._command = command
+        self._port, self._own_port = ports
+        self._addresses = addresses
+        self._gateway = gateway
+        self._tcp = TcpRefusal(addresses)
+        self._children = children
+        self._running: dict[str, Child] = {}
+        self._over: set[int] = set()  # processes of those that have ended
+        self.too_long = 0
+
+    def open(self, pace: Pace) -> None:
+        self._gateway.open(self._port)
+        self._tcp.open(self._port)
+        for each in (*self._gateway.sockets, self._tcp.listening):
+            if each is not None:
+                pace.listen(each)
+
+    def wait_until_ready(self) -> None: ...
+
+    def filled_in(self, word: str, host: int, own_port: int | None = None) -> str:
+        return self._addresses.filled_in(word, host, own_port)
+
+    def start(self, name: str) -> Child | None:
+        if self._command is None:
+            return None
+        words = [self.filled_in(word, int(name[1:]), self._own_port) for word in self._command]
+        child = self._running[name] = self._children.spawn(name, words)
+        return child
+
+    def stop(self, name: str, child: Child | None) -> None:
+        if child is not None:
+            del self._running[name]
+            self._children.kill(child)
+
+    def take(self, ready: set[Any]) -> Iterator[Sent]:
+        for source, to, data in self._gateway.take():
+            if len(data) > MOST_BYTES - HEADER_BYTES:
+                self.too_long += 1
+            else:
+                yield Sent(f"h{source}", f"h{to}", data)
+        self._tcp.answer()
+
+    def hand_over(self, name: str, found: Datagram) -> bool:
+        return self._gateway.hand_over(found.source, found.to, found.data)
+
+    def failures(self) -> Iterator[tuple[str, str]]:
+        if not self._running:
+            return
+        ended = {child.pid for child in self._children.ended()} - self._over
+        self._over |= ended
+        for name, child in self._running.items():
+            if child.pid in ended and (how := self._children.failure(child)) is not None:
+                yield name, how
+
+    def close(self) -> None:
+        self._gateway.close()
+        self._tcp.close()
+        self._children.close()
+        self._addresses.close()
+
+    def document(self) -> dict[str, Any]:
+        gateway = self._gateway
+        return {
+            "datagrams_from_outside": gateway.from_outside,
+            "datagrams_misaddressed": gateway.misaddressed,
+            "datagrams_unidentified": gateway.unidentified,
+            "datagrams_too_long": self.too_long,
+            "senders_renamed": [[f"h{a}", f"h{b}"] for a, b in sorted(gateway.renamed)],
+            "claimed_twice": [f"h{me}" for me in sorted(gateway.claimed_twice)],
+            "asked_for_tcp": [f"h{me}" for me in sorted(self._tcp.asked)],
+        }
+
+
+class LiveHost(WithProgram, RelayHost):
+    """A host with a program attached."""
+
+    def __init__(self, applications: Applications, port: UnicastHostPort, memory: Memory) -> None:
+        self.name = f"h{port.me}"
+        super().__init__(port, memory, lambda datagram: applications.hand_over(self.name, datagram))
+        self.applications = applications
+
+    def send(self, to: str, data: bytes) -> int:  # type: ignore[override]
+        return super().send(int(to[1:]), data)

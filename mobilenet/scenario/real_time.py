@@ -1,0 +1,133 @@
+"""What a scenario declares of programs that run in real time, whatever their network is.
+
+Model     what programs broadcast and deliver is read from lines that they write: two regular expressions select them
+Errors    pydantic.ValidationError, which the scenario turns into lines
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field, model_validator
+
+from mobilenet.parameters import Parameters
+from mobilenet.protocols.declaration import Promise
+from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, LoadedFiles, files_of
+
+REAL_TIME = ("datagrams", "ip")  # names of the protocols
+LONGEST_NAME_BYTES = 200  # of a file; what is filled in has its room besides that
+LONGEST_PATTERN = 500
+
+
+def _expression(*groups: str) -> AfterValidator:
+    """A regular expression with these groups, over the bytes of a line."""
+
+    def checked(value: str) -> str:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # what will mean something else one day
+                found = re.compile(value.encode())
+        except (re.error, RecursionError, OverflowError, ValueError, Warning) as error:
+            raise ValueError(f"not a regular expression over bytes: {error}") from None
+        if missing := [group for group in groups if group not in found.groupindex]:
+            raise ValueError(f"expected the group (?P<{missing[0]}>...), such as (?P<{missing[0]}>[0-9]+)")
+        return value
+
+    return AfterValidator(checked)
+
+
+class Lines(Parameters):
+    """Regular expressions for the lines in which a program reports what it does, searched anywhere in a line."""
+
+    broadcast: Annotated[str, _expression("number")] = Field(
+        default=r"broadcast (?P<number>[0-9]+)",
+        max_length=LONGEST_PATTERN,
+        description="expression for a line that reports a broadcast; number: the program's number of the message",
+    )
+    deliver: Annotated[str, _expression("sender", "number")] = Field(
+        default=r"deliver (?P<sender>[0-9]+) (?P<number>[0-9]+)",
+        max_length=LONGEST_PATTERN,
+        description="expression for a line that reports a delivery; sender: the host that broadcast the message",
+    )
+    first_number: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="number that programs use for h0, also in {me}; h1 has the next number",
+    )
+
+
+class RealTimePrograms(Parameters):
+    """Programs that run in real time: mobilenet serve."""
+
+    places: ClassVar[tuple[str, ...]]  # placeholders of a command
+    most_hosts: ClassVar[int]
+    why_most: ClassVar[str]
+    name: str
+
+    command: CommandLine | None = Field(
+        default=None,
+        description="command of each host, with placeholders (docs/guide/real-time.md); null: you start the programs",
+    )
+    files: LoadedFiles
+    logs: Annotated[str, WITHOUT_NUL] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="files that programs write lines to, such as log{me}.txt; null: their standard output",
+    )
+    lines: Lines | None = Field(
+        default=None, description="lines that are read from the log files or standard outputs; null: none"
+    )
+    promises: Promise | None = Field(
+        default=None, description="property that the verifier checks; null: none, and only datagrams have metrics"
+    )
+    delivers_to_all: bool | None = Field(
+        default=None,
+        description="whether every member must receive every message; null: true only if `promises` is causal",
+    )
+
+    @model_validator(mode="after")
+    def _agrees(self) -> RealTimePrograms:
+        for key, command in self.commands_by_key():
+            self._require_places(key, command)
+        if self.promises is not None and self.lines is None:
+            raise ValueError("lines: missing; promises are judged from lines that programs write; expected `lines: {}`")
+        if self.promises is None and self.delivers_to_all is not None:
+            raise ValueError("delivers_to_all: has no effect without `promises`")
+        if self.lines is None and self.logs is not None:
+            raise ValueError("logs: has no effect without `lines`")
+        if self.logs is not None and "{me}" not in self.logs:
+            raise ValueError("logs: expected {me}, which is replaced by the host's number")
+        if self.logs is not None and max(len(name.encode()) for name in self.logs.split("/")) > LONGEST_NAME_BYTES:
+            raise ValueError(
+                f"logs: expected a path in which each component is at most {LONGEST_NAME_BYTES} bytes long"
+            )
+        return self
+
+    def _require_places(self, key: str, command: CommandLine) -> None:
+        for word in command:
+            for place in re.findall(r"\{\w*\}", word):
+                if place not in self.places:
+                    raise ValueError(
+                        f"{key}: {place} is not a known placeholder; expected one of {', '.join(self.places)}"
+                    )
+
+    @property
+    def first_number(self) -> int:
+        """The number of h0 in commands, logs and lines."""
+        return 0 if self.lines is None else self.lines.first_number
+
+    def commands_by_key(self) -> Iterator[tuple[str, CommandLine]]:
+        """Each command, with the key below `protocol` that gives it."""
+        if self.command is not None:
+            yield "command", self.command
+
+    def named_files(self, folder: Path) -> Iterator[tuple[str, Path]]:
+        for key, command in self.commands_by_key():
+            yield from files_of(command, f"protocol.{key}", folder)

@@ -1,0 +1,110 @@
+"""Programs that run in real time as the hosts of a run: their declaration, and the clock that paces them.
+
+Model     stations relay what they send (protocols/datagram_relay.py, packet_relay.py). Such a run has to be asked for
+          explicitly, so that it does not start by surprise, and no two of its runs are identical
+Errors    ScenarioError: real time for others, or none for these
+Source    ours: docs/guide/real-time.md, docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mobilenet.namespaces.machines import Machines
+from mobilenet.parameters import ScenarioError
+from mobilenet.programs.children import Children
+from mobilenet.protocols.datagram_relay import Memory, RelayHost, RelayStation
+from mobilenet.protocols.declaration import Declaration
+from mobilenet.realtime.addresses import Addresses
+from mobilenet.realtime.applications import Applications, Between, Told
+from mobilenet.realtime.gateway import Gateway
+from mobilenet.realtime.lines import Expressions
+from mobilenet.realtime.pace import RealTime
+from mobilenet.realtime.tunnels import CAPTURES, LivePacketHost, LivePacketStation, Tunnels
+from mobilenet.realtime.udp import LiveHost, UdpSockets
+from mobilenet.rundir.recorder import Recording
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.datagrams import Datagrams
+from mobilenet.scenario.ip import Ip
+from mobilenet.scenario.protocol_groups import OwnDeclaration
+from mobilenet.simulation.kept_scenario import write_scenario
+
+Counts = dict[str, int]  # of stations and hosts
+
+
+def applications_of(
+    scenario: AnyScenario,
+    counts: Counts,
+    recording: Recording,
+    now: Callable[[], int],
+    errors_into: Path | None,
+    real_time: RealTime | None,
+) -> Applications | None:
+    """The programs of a run in real time; None: it has none."""
+    protocol: Any = scenario.protocol
+    if not isinstance(protocol, (Datagrams, Ip)):
+        if real_time is not None:
+            raise ScenarioError(
+                f"protocol.name: {protocol.name} runs in virtual time, with mobilenet run; expected datagrams or ip"
+            )
+        return None
+    if real_time is None:
+        what = "datagrams are" if isinstance(protocol, Datagrams) else "ip is"
+        raise ScenarioError(f"protocol.name: {what} for programs that run in real time; use mobilenet serve")
+    hosts = counts["hosts"]
+    if hosts > protocol.most_hosts:
+        raise ScenarioError(f"hosts: got {hosts}, expected at most {protocol.most_hosts}, because {protocol.why_most}")
+    folder = scenario.folder.resolve()
+    is_copy = errors_into is not None and any(protocol.commands_by_key()) and (folder / "manifest.json").is_file()
+    if errors_into is not None and is_copy:  # the files of the run that is repeated stay as they are
+        write_scenario(errors_into, scenario)
+        folder = errors_into.resolve()
+        (folder / (protocol.logs or "")).parent.mkdir(parents=True, exist_ok=True)
+    children = Children(folder, errors_into)
+    between = (
+        _tunnels(protocol, counts, children, folder, now, errors_into)
+        if isinstance(protocol, Ip)
+        else _sockets(protocol, hosts, children)
+    )
+    told = Told(protocol.logs, Expressions(protocol.lines, hosts), folder, is_copy)
+    if isinstance(protocol, Ip):
+        told = told._replace(most_output_bytes=protocol.limits.output_mb << 20, outputs=errors_into)
+    return Applications(told, between, recording.events.add, now, real_time)
+
+
+def _sockets(protocol: Datagrams, hosts: int, children: Children) -> Between:
+    addresses = Addresses(protocol.prefix, hosts, protocol.port, protocol.first_number, protocol.flat)
+    gateway = Gateway(addresses, hosts, protocol.own_port)
+    return UdpSockets(protocol.command, (protocol.port, protocol.own_port), addresses, gateway, children)
+
+
+def _tunnels(
+    protocol: Ip, counts: Counts, children: Children, folder: Path, now: Callable[[], int], into: Path | None
+) -> Between:
+    hosts = [f"h{number}" for number in range(counts["hosts"])]
+    stations = [name for name in (f"s{number}" for number in range(counts["stations"])) if protocol.command_of(name)]
+    captures = None if into is None else into / CAPTURES
+    return Tunnels(protocol, hosts + stations, Machines(children), folder, now, captures)
+
+
+def declaration_of_programs_in_real_time(applications: Applications, protocol: Any) -> type[Declaration]:
+    """Hosts with programs attached, and stations that relay."""
+
+    class Relayed(OwnDeclaration):
+        name = protocol.name
+        stable = Memory
+
+        @staticmethod
+        def host(port: Any, memory: Memory, parameters: Any, stations: int) -> RelayHost:  # type: ignore[override]
+            kind = LivePacketHost if isinstance(parameters, Ip) else LiveHost
+            return kind(applications, port, memory)
+
+        @staticmethod
+        def station(port: Any, wired: Any, parameters: Any, stations: int) -> RelayStation:  # type: ignore[override]
+            if isinstance(parameters, Ip):
+                return LivePacketStation(applications, port, wired, parameters)
+            return RelayStation(port, wired)
+
+    return Relayed
