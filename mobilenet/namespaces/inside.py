@@ -33,10 +33,10 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 1 << 12, 1 << 14, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
-SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFMTU, SIOCADDRT = (
-    0x8913, 0x8914, 0x8916, 0x891C, 0x8922, 0x890B
-)  # fmt: skip
-IFF_UP, IFF_MULTICAST, RTF_UP = 0x1, 0x1000, 0x1
+SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFMTU = 0x8913, 0x8914, 0x8916, 0x891C, 0x8922
+IFF_UP, IFF_MULTICAST = 0x1, 0x1000
+NETLINK_ROUTE, RTM_NEWROUTE, NLM_F_REQUEST, NLM_F_ACK, NLM_F_CREATE = 0, 24, 0x1, 0x4, 0x400
+RTN_UNICAST, RT_TABLE_MAIN, RT_SCOPE_LINK, RTPROT_BOOT, RTA_DST, RTA_OIF = 1, 254, 253, 3, 1, 4
 DEVICE = b"mob0"
 LOOK_MS = 250  # between two looks at the limits
 OVER_S = 0.2  # how long killed programs have to go before the next look
@@ -47,7 +47,7 @@ FORBIDDING = (  # settings that forbid namespaces to an ordinary user, with the 
     ("user.max_user_namespaces", "0"),
     ("kernel.apparmor_restrict_unprivileged_userns", "1"),
 )
-Order = dict[str, Any]  # address, mask, mtu, hosts, name, command or None, folder, shown, user, is_root, and limits
+Order = dict[str, Any]  # address, mask, mtu, hosts, name, command or None, folder, shown, users, become, and limits
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -73,16 +73,42 @@ def write(path: str, text: str) -> None:
         file.write(text)
 
 
-def make_namespaces(order: Order) -> None:
-    """New ones for this process and its later children, with its user as `user` inside."""
-    outside_uid, outside_gid = os.getuid(), os.getgid()
-    try:
-        called("unshare", CLONE_ALL)
-        write("/proc/self/setgroups", "deny")
-        write("/proc/self/uid_map", f"{order['user']} {outside_uid} 1")
-        write("/proc/self/gid_map", f"{order['group']} {outside_gid} 1")
-    except OSError as error:
-        raise Refused(f"the system does not allow new namespaces: {error.strerror}{forbidden_by()}") from None
+def enter_namespaces(order: Order) -> None:
+    """Go on in a child of this process, in new namespaces. This process waits for it, and ends."""
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        ours.close()
+        try:
+            called("unshare", CLONE_ALL)
+        except OSError as error:
+            raise refused(error) from None
+        theirs.send(b"?")
+        if theirs.recv(1) != b"!":
+            raise Refused(f"the system does not allow to map users{forbidden_by()}")
+        theirs.close()
+        return
+    theirs.close()
+    if ours.recv(1):
+        with contextlib.suppress(OSError):
+            map_users(child, order["users"])
+            ours.send(b"!")
+    ours.close()
+    os.close(0)
+    os.waitpid(child, 0)
+    os._exit(0)
+
+
+def map_users(child: int, users: list[list[int]]) -> None:
+    """Each pair is a user, and group, inside and outside. Only root may give more than one, and then drop groups."""
+    if len(users) == 1:
+        write(f"/proc/{child}/setgroups", "deny")
+    for kind in ("uid", "gid"):
+        write(f"/proc/{child}/{kind}_map", "".join(f"{inside} {outside} 1\n" for inside, outside in users))
+
+
+def refused(error: OSError) -> Refused:
+    return Refused(f"the system does not allow new namespaces: {error.strerror}{forbidden_by()}")
 
 
 def forbidden_by() -> str:
@@ -116,8 +142,8 @@ def new_device(order: Order) -> int:
         if os.path.isdir("/proc/sys/net/ipv6"):
             write(f"/proc/sys/net/ipv6/conf/{DEVICE.decode()}/disable_ipv6", "1")
         up(any_socket, DEVICE, IFF_MULTICAST)
-        for group, mask in (("224.0.0.0", "240.0.0.0"), ("255.255.255.255", "255.255.255.255")):
-            add_route(any_socket, group, mask)
+    add_route("224.0.0.0", 4)
+    add_route("255.255.255.255", 32)
     return tun
 
 
@@ -127,13 +153,19 @@ def up(any_socket: socket.socket, device: bytes, flags: int) -> None:
     fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", device, present | flags | IFF_UP))
 
 
-def add_route(any_socket: socket.socket, network: str, mask: str) -> None:
-    """Through mob0, by struct rtentry of <net/route.h>."""
-    name = ctypes.create_string_buffer(DEVICE)
-    place = [struct.pack("H2x4s8x", socket.AF_INET, socket.inet_aton(each)) for each in (network, "0.0.0.0", mask)]
-    is_host = 0x4 if mask == "255.255.255.255" else 0
-    entry = struct.pack("L16s16s16sHhLLhPLLH", 0, *place, RTF_UP | is_host, 0, 0, 0, 0, ctypes.addressof(name), 0, 0, 0)
-    fcntl.ioctl(any_socket, SIOCADDRT, entry)
+def add_route(network: str, bits: int) -> None:
+    """Add a route through mob0, by rtnetlink(7)."""
+    kinds = RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_LINK, RTN_UNICAST
+    asked = struct.pack("BBBBBBBBI", socket.AF_INET, bits, 0, 0, *kinds, 0)
+    device = struct.pack("I", socket.if_nametoindex(DEVICE.decode()))
+    for attribute, value in ((RTA_DST, socket.inet_aton(network)), (RTA_OIF, device)):
+        asked += struct.pack("HH", 4 + len(value), attribute) + value
+    head = struct.pack("IHHII", 16 + len(asked), RTM_NEWROUTE, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE) as kernel:
+        kernel.send(head + asked)
+        number = -int(struct.unpack_from("i", kernel.recv(4096), 16)[0])
+    if number:
+        raise OSError(number, f"route to {network}: {os.strerror(number)}")
 
 
 def allow_ordinary_users(group: int) -> None:
@@ -149,7 +181,6 @@ def hide_files(order: Order) -> None:
     """Put empty file systems over the user's own files, and the folders that are `shown` into them again: the first
     writable, the others not.
     """
-    mount("none", "/", None, MS_REC | MS_PRIVATE)
     shown = [(os.open(path, os.O_PATH), path) for path in (order["folder"], *order["shown"]) if os.path.isdir(path)]
     size = f"size={order['output_mb']}m,mode=1777"
     for path in dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, order["home"])):
@@ -201,6 +232,10 @@ def start(order: Order, command: list[str], terminal: int | None) -> int:
         limit(order)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
+        if order["become"] is not None:
+            os.setgroups([])
+            os.setgid(order["become"])
+            os.setuid(order["become"])
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execvpe(command[0], command, {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"})
     except OSError as error:
@@ -277,8 +312,7 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
         mount("none", "/", None, MS_REC | MS_PRIVATE)
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         tun = new_device(order)
-        if not order["is_root"]:
-            allow_ordinary_users(order["group"])
+        allow_ordinary_users(order["group"])
         hide_files(order)
         name = order["name"].encode()
         called("sethostname", name, len(name))
@@ -294,7 +328,7 @@ def main() -> None:
     data, descriptors, _, _ = socket.recv_fds(control, 1 << 20, 1)
     order = json.loads(data)
     try:
-        make_namespaces(order)
+        enter_namespaces(order)
         first = os.fork()
         if first == 0:
             be_first(control, order, descriptors[0] if descriptors else None)

@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from ipaddress import IPv4Network
 from pathlib import Path
 from socket import inet_aton
 from typing import Any
@@ -33,7 +34,7 @@ from mobilenet.scenario.ip import Ip
 HEADER_BYTES = 20
 AT_ONCE = 256  # packets of one device, before the network goes on
 MASK = "255.255.0.0"
-OVERFLOW_ID = 65_534  # as whom programs run if the emulator runs as root
+OVERFLOW_ID = 65_534  # the user nobody: programs run as that user if the emulator runs as root
 CAPTURES = "packets"  # folder of a run
 
 
@@ -60,7 +61,7 @@ class Tunnels:
         self._addresses = {name: inet_aton(protocol.address_of(name)) for name in nodes}
         self._names = {address: name for name, address in self._addresses.items()}
         self._group = protocol.broadcast
-        self._network = inet_aton(protocol.network.split("/")[0])[:2]
+        self._groups = (b"\xff\xff\xff\xff", IPv4Network(protocol.network).broadcast_address.packed)
         self._devices: dict[int, str] = {}
         self._controls: dict[int, Machine] = {}
         self._failed: list[tuple[str, str]] = []
@@ -108,15 +109,13 @@ class Tunnels:
             words = [self.filled_in(word, number) if name[0] == "h" else word for word in command]
             own = self._folder / words[0]
             words[0] = str(own.absolute()) if own.is_file() else words[0]
-        user = 0 if protocol.root else os.getuid() or OVERFLOW_ID
         found = None if words is None else shutil.which(words[0])
         of_program = [] if found is None else [str(Path(found).resolve().parent)]
         return {
             "name": name, "address": protocol.address_of(name), "mask": MASK, "mtu": protocol.mtu_bytes,
             "hosts": self._hosts_file(), "command": words, "folder": str(self._folder),
             "shown": [sys.prefix, sys.base_prefix, *of_program, *protocol.folders], "home": str(Path.home()),
-            "user": user, "group": 0 if protocol.root else os.getgid() or OVERFLOW_ID, "is_root": protocol.root,
-            **limits.model_dump(),
+            **users_for(os.getuid(), protocol.root), **limits.model_dump(),
         }  # fmt: skip
 
     def _hosts_file(self) -> str:
@@ -168,8 +167,7 @@ class Tunnels:
         name = self._names.get(address)
         if name is not None:
             return name
-        is_broadcast = address == b"\xff\xff\xff\xff" or address == self._network + b"\xff\xff"
-        return self._group if is_broadcast or address[0] >> 4 == 0xE else None
+        return self._group if address in self._groups or address[0] >> 4 == 0xE else None
 
     def _drop(self, reason: str, name: str) -> None:
         self.dropped.setdefault(reason, Counter())[name] += 1
@@ -210,6 +208,20 @@ class Tunnels:
             f"packets_{reason}": {name: counts[name] for name in sorted(counts)}
             for reason, counts in sorted(self.dropped.items())
         }
+
+
+def users_for(user: int, is_root: bool) -> dict[str, Any]:
+    """Which users there are in the namespaces of a node, inside and outside, and which one its programs become.
+
+    An ordinary user is the same inside, or root. The system's root sets a node up, and its programs are nobody
+    outside, so that they can do nothing there that only root can.
+    """
+    if user:
+        inside = 0 if is_root else user
+        return {"users": [[inside, user]], "become": None, "group": inside}
+    if is_root:
+        return {"users": [[0, OVERFLOW_ID], [1, 0]], "become": 0, "group": 0}
+    return {"users": [[0, 0], [OVERFLOW_ID, OVERFLOW_ID]], "become": OVERFLOW_ID, "group": OVERFLOW_ID}
 
 
 class LivePacketHost(WithProgram, PacketHost):
