@@ -8,20 +8,24 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import reporting, say
-from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, ScenarioFile, Seed
+from mobilenet.cli.console import Exit, fail, reporting, say
+from mobilenet.cli.entering import enter, require_shell, shell_of
+from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.cli.run import end_with_verdicts, offering_force
 from mobilenet.quoting import counted, shown
 
 
 def serve(
-    scenario: ScenarioFile,
+    words: Annotated[
+        list[str], typer.Argument(metavar="SCENARIO", help="A scenario file (YAML); with --exec, the command's words.")
+    ] = [],  # noqa: B006
     seed: Seed = None,
     out: NewRun = None,
     overrides: Overrides = None,
@@ -29,24 +33,44 @@ def serve(
         float | None,
         typer.Option("--hard-limit-ms", min=0.1, metavar="MS", help="Lateness that ends the run with exit code 3."),
     ] = None,
+    shell: Annotated[
+        str | None, typer.Option("--shell", metavar="NODE", help="Node that gets a shell on this terminal, such as h3.")
+    ] = None,
+    join: Annotated[
+        Path | None, typer.Option("--join", metavar="RUN", help="Run in progress to enter, with --shell or --exec.")
+    ] = None,
+    exec_in: Annotated[
+        str | None, typer.Option("--exec", metavar="NODE", help="Node of the run that runs the words after --.")
+    ] = None,
     allow_code: AllowCode = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run UDP programs on the network in real time."""
+    """Run real programs on the network in real time."""
     with reporting(quiet):
+        if join is not None:
+            raise typer.Exit(enter(join, shell, exec_in, words))
+        if exec_in is not None or len(words) != 1:
+            fail("expected SCENARIO, or --join RUN with --shell NODE, or with --exec NODE -- COMMAND", Exit.BAD_INPUT)
+        scenario = Path(words[0])
         from mobilenet import api
         from mobilenet.realtime.pace import RealTime
         from mobilenet.scenario import load_scenario
         from mobilenet.scenario.given import as_options
 
         asked: list[str] = []
-        begins = partial(_say_addresses, load_scenario(scenario, overrides or []).protocol)
+        protocol = load_scenario(scenario, overrides or []).protocol
+        begins = partial(_say_addresses, protocol)
+        require_shell(protocol, shell)
         _take_ctrl_c(asked)
-        with progress(quiet, scenario.stem) as update, offering_force():
+        with (
+            progress(quiet or shell is not None, scenario.stem) as update,
+            offering_force(),
+            shell_of(shell, asked) as terminal,
+        ):
             done = api.run(
                 scenario, None, out, as_options(overrides, seed), update, allow_code, replace=force,
-                real_time=RealTime(hard_limit_ms, lambda: asked[0] if asked else "", begins),
+                real_time=RealTime(hard_limit_ms, lambda: asked[0] if asked else "", begins, terminal),
             )  # fmt: skip
         say(_summary(done))
         end_with_verdicts(done)

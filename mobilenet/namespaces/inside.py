@@ -5,6 +5,7 @@ Model     started by the supervisor, with a socket to the emulator as its standa
           mob0, names, a file system in which the user's own files are hidden, and limits, and passes the device to the
           emulator. When the socket closes, process 1 ends, and the kernel kills all that is left. Process 1 keeps its
           capabilities; programs have none, so they can neither trace nor signal it
+          With a process and an order as arguments, it runs a command in the namespaces that are there
 Asked     one packet of JSON at the start (Order), then nothing. Answers: {"pid"}, then {"ready"} with the device's
           descriptor, or {"error"}; later {"ended": code} and {"over": limit}
 Units     megabytes and bytes, as names show
@@ -24,9 +25,10 @@ import select
 import signal
 import socket
 import struct
+import sys
 import termios
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000  # user net mount pid ipc uts
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
@@ -38,6 +40,7 @@ IFF_UP, IFF_MULTICAST = 0x1, 0x1000
 NETLINK_ROUTE, RTM_NEWROUTE, NLM_F_REQUEST, NLM_F_ACK, NLM_F_CREATE = 0, 24, 0x1, 0x4, 0x400
 RTN_UNICAST, RT_TABLE_MAIN, RT_SCOPE_LINK, RTPROT_BOOT, RTA_DST, RTA_OIF = 1, 254, 253, 3, 1, 4
 DEVICE = b"mob0"
+MOST_DESCRIPTORS = 4096
 LOOK_MS = 250  # between two looks at the limits
 OVER_S = 0.2  # how long killed programs have to go before the next look
 HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/dev/shm")
@@ -93,8 +96,13 @@ def enter_namespaces(order: Order) -> None:
         with contextlib.suppress(OSError):
             map_users(child, order["users"])
             ours.send(b"!")
-    ours.close()
+    wait_for(child)
+
+
+def wait_for(child: int) -> NoReturn:
+    """Hold nothing open, and end when the child does."""
     os.close(0)
+    os.closerange(3, MOST_DESCRIPTORS)
     os.waitpid(child, 0)
     os._exit(0)
 
@@ -214,20 +222,21 @@ def same_file(descriptor: int, path: str) -> bool:
 # --- processes
 
 
-def start(order: Order, command: list[str], terminal: int | None) -> int:
+def start(order: Order, command: list[str], terminal: int | None, keeps_input: bool = False) -> int:
     """Start a program of the node; its process. It cannot gain anything that its user does not have."""
     started = os.fork()
     if started:
         return started
     try:
         os.setsid()
-        source = os.open("/dev/null", os.O_RDONLY) if terminal is None else terminal
-        os.dup2(source, 0)
+        if terminal is None and not keeps_input:
+            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         if terminal is not None:
+            os.dup2(terminal, 0)
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
             os.dup2(0, 1)
             os.dup2(0, 2)
-        os.closerange(3, 4096)
+        os.closerange(3, MOST_DESCRIPTORS)
         os.chdir(order["folder"])
         limit(order)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
@@ -323,7 +332,21 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
     live(control, order, terminal)
 
 
+def enter(pid: int, order: Order) -> int:
+    """Run a command in the namespaces of a machine whose first process is `pid`; its exit code. With `on_terminal`, its
+    standard input is a pseudo-terminal, which becomes its terminal.
+    """
+    kinds = ("user", "mnt", "pid", "net", "ipc", "uts")
+    for descriptor in [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in kinds]:
+        called("setns", descriptor, 0)
+        os.close(descriptor)
+    child = start(order, order["command"], 0 if order["on_terminal"] else None, keeps_input=True)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 def main() -> None:
+    if sys.argv[1:]:
+        sys.exit(enter(int(sys.argv[1]), json.loads(sys.argv[2])) & 0xFF)
     control = socket.socket(fileno=os.dup(0))
     data, descriptors, _, _ = socket.recv_fds(control, 1 << 20, 1)
     order = json.loads(data)
@@ -337,8 +360,7 @@ def main() -> None:
         answer_with(control, {"error": str(error)})
         os._exit(1)
     answer_with(control, {"pid": first})
-    control.close()
-    os.waitpid(first, 0)
+    wait_for(first)
 
 
 if __name__ == "__main__":

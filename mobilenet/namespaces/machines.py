@@ -29,8 +29,9 @@ LONGEST_ANSWER = 65_536
 class Machine:
     """One life of a node. `device`: the descriptor of its mob0; None: not there yet."""
 
-    def __init__(self, name: str, child: Child) -> None:
-        self.name = name
+    def __init__(self, order: dict[str, Any], child: Child) -> None:
+        self.name: str = order["name"]
+        self.order = order
         self.child = child
         self.pid: int | None = None  # of its first process, seen from here
         self.device: int | None = None
@@ -75,7 +76,7 @@ class Machines:
             child = self._children.spawn(order["name"], _command(), (os.dup(theirs.fileno()), to))
             descriptors = [] if terminal is None else [terminal]
             socket.send_fds(ours, [json.dumps(order).encode()], descriptors)
-        machine = self.running[order["name"]] = Machine(order["name"], child)
+        machine = self.running[order["name"]] = Machine(order, child)
         return machine
 
     def stop(self, name: str) -> None:
@@ -126,6 +127,11 @@ class Machines:
                 os.close(machine.device)
         self.running.clear()
         self._children.close()
+
+
+def entering(pid: int, order: dict[str, Any]) -> Sequence[str]:
+    """The command that runs `order["command"]` in the machine whose first process is `pid`."""
+    return [*_command(), str(pid), json.dumps(order)]
 
 
 def _command() -> Sequence[str]:

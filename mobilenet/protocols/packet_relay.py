@@ -2,9 +2,10 @@
 
 Model     a packet for one node travels as a datagram does. One for a group goes up to the station of the sender's cell
           in a frame that the MAC acknowledges. The station broadcasts it in its cell, without acknowledgement; if the
-          group is `all`, so do all other stations. With `forward`, a station keeps a packet that
-          the MAC gave up because its host had left, until it hears where the host is now, at most `FORWARD_NS`. The
-          wires and stations add no bytes: what identifies a packet here is for the record only
+          group is `all`, so do all other stations. With `forward`, a station keeps a packet that the MAC gave up because
+          its host had left, until it hears where the host is now, at most `FORWARD_NS`. A handoff lasts from a host's
+          change of cell to the answer of its new station. The wires and stations add no bytes: what identifies a packet
+          here is for the record only
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-software.md
 """
@@ -55,9 +56,16 @@ class PacketHost(RelayHost):
             self.port.unicast(self._cell, packet(self.name, number, to, data))
         return number
 
+    def on_cell(self, station: int | None) -> None:
+        super().on_cell(station)
+        if station is not None:
+            self.port.session_opened(self.memory.visits, station, "cell")
+
     def on_receive(self, sender: int, said: Any) -> None:
         if not isinstance(said, Packet):
             super().on_receive(sender, said)
+            if said.visit == self.memory.visits:
+                self.port.session_confirmed(said.visit, sender, {})
         elif said.to == self.name or (said.to in GROUPS and sender == self._cell and said.source != self.name):
             self._deliver(self.name, said)
 

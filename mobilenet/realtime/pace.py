@@ -29,12 +29,14 @@ class FellBehind(ProgramError):
 
 class RealTime(NamedTuple):
     """Asked for. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what the run was asked to end, or
-    nothing; asked again and again. `begins`: called as the clock starts.
+    nothing; asked again and again. `begins`: called as the clock starts. `shell`: the node that runs a shell instead of
+    its program, and the descriptor of a pseudo-terminal for it.
     """
 
     hard_limit_ms: float | None = None
     stopped: Callable[[], str] = lambda: ""
     begins: Callable[[], None] = lambda: None
+    shell: tuple[str, int] | None = None
 
 
 class Pace:

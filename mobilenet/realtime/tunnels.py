@@ -10,11 +10,13 @@ Source    RFC 791, RFC 919, RFC 1112; ours: docs/guide/real-software.md
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import stat
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from ipaddress import IPv4Network
 from pathlib import Path
 from socket import inet_aton
@@ -26,6 +28,7 @@ from mobilenet.programs.children import Child
 from mobilenet.protocols.datagram_relay import Memory
 from mobilenet.protocols.packet_relay import Packet, PacketHost, PacketStation
 from mobilenet.protocols.port import UnicastHostPort, UnicastStationPort, WiredPort
+from mobilenet.quoting import quoted
 from mobilenet.realtime.applications import Applications, Sent, WithProgram
 from mobilenet.realtime.pace import Pace
 from mobilenet.realtime.pcap import Capture
@@ -34,13 +37,16 @@ from mobilenet.scenario.ip import Ip
 HEADER_BYTES = 20
 AT_ONCE = 256  # packets of one device, before the network goes on
 MASK = "255.255.0.0"
-OVERFLOW_ID = 65_534  # the user nobody: programs run as that user if the emulator runs as root
+FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
+OVERFLOW_ID = 65_534  # a user without rights: programs run as that user if the emulator runs as root
 CAPTURES = "packets"  # folder of a run
+MACHINES = "machines.json"  # in a run in progress
 
 
 class Tunnels:
     """The devices of one run. `nodes`: the names of all hosts, and of the stations that have a program; `now` returns
-    the emulated time; `captures`: the folder for packets, or None.
+    the emulated time; `run`: its directory, or None; `shell`: a node whose program is a shell, and the
+    descriptor of its pseudo-terminal.
     """
 
     def __init__(
@@ -48,15 +54,17 @@ class Tunnels:
         protocol: Ip,
         nodes: list[str],
         machines: Machines,
+        run: Path | None,
         folder: Path,
         now: Callable[[], int],
-        captures: Path | None,
+        shell: tuple[str, int] | None,
     ) -> None:
         self._protocol = protocol
         self._machines = machines
         self._folder = folder
         self._now = now
-        self._captures = captures
+        self._run = run
+        self._captures = None if run is None else run / CAPTURES
         self._captured: dict[str, Capture] = {}
         self._addresses = {name: inet_aton(protocol.address_of(name)) for name in nodes}
         self._names = {address: name for name, address in self._addresses.items()}
@@ -67,13 +75,19 @@ class Tunnels:
         self._failed: list[tuple[str, str]] = []
         self._pace: Pace | None = None
         self.dropped: dict[str, Counter[str]] = {}  # reason -> node -> packets
-        self.terminals: Mapping[str, int] = {}  # node -> pseudo-terminal for its program
+        self._terminals = {} if shell is None else dict([shell])
+        self._shell_of = None if shell is None else shell[0]
 
     # --- lives
 
     def open(self, pace: Pace) -> None:
         if sys.platform != "linux":
             raise ScenarioError("protocol.name: ip: namespaces exist only on Linux")
+        if os.getuid() == 0 and self._folder.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
+            raise ScenarioError(
+                f"{quoted(self._folder)}: as mobilenet runs as root, programs run as an unprivileged user, who cannot read"
+                " this folder; expected a folder that all users can read, or mobilenet run as an ordinary user"
+            )
         self._pace = pace
         if self._captures is not None:
             self._captures.mkdir()
@@ -92,23 +106,30 @@ class Tunnels:
 
     def start(self, name: str) -> Child | None:
         assert self._pace is not None
-        machine = self._machines.start(self._order(name), self.terminals.get(name))
+        if name in self._terminals:
+            terminal = self._terminals.pop(name)
+            machine = self._machines.start(self._order(name, shell_command()), terminal)
+            os.close(terminal)  # so that the end of the shell closes it
+        else:
+            machine = self._machines.start(self._order(name, self._words(name)))
         self._controls[machine.control] = machine
         self._pace.listen(machine.control)
         if self._captures is not None and name not in self._captured:
             self._captured[name] = Capture(self._captures / f"{name}.pcap")
         return machine.child
 
-    def _order(self, name: str) -> dict[str, Any]:
+    def _words(self, name: str) -> list[str] | None:
+        """The command of a node, filled in."""
+        command = self._protocol.command_of(name)
+        if command is None:
+            return None
+        words = [self.filled_in(word, int(name[1:])) if name[0] == "h" else word for word in command]
+        own = self._folder / words[0]
+        return [str(own.absolute()) if own.is_file() else words[0], *words[1:]]
+
+    def _order(self, name: str, words: list[str] | None) -> dict[str, Any]:
         """What inside.py is asked for."""
         protocol, limits = self._protocol, self._protocol.limits
-        command = protocol.command_of(name)
-        words = None
-        if command is not None:
-            number = int(name[1:]) if name[0] == "h" else 0
-            words = [self.filled_in(word, number) if name[0] == "h" else word for word in command]
-            own = self._folder / words[0]
-            words[0] = str(own.absolute()) if own.is_file() else words[0]
         found = None if words is None else shutil.which(words[0])
         of_program = [] if found is None else [str(Path(found).resolve().parent)]
         return {
@@ -134,6 +155,8 @@ class Tunnels:
     def close(self) -> None:
         for capture in self._captured.values():
             capture.close()
+        if self._run is not None:
+            (self._run / MACHINES).unlink(missing_ok=True)
         self._machines.close()
 
     # --- packets
@@ -193,11 +216,21 @@ class Tunnels:
         for answer in machine.answers():
             self._machines.require_allowed(machine, answer)
             how = self._machines.failure(machine, answer, self._protocol.limits)
-            if how is not None:
+            if how is not None and machine.name != self._shell_of:
                 self._failed.append((machine.name, how))
         if machine.device is not None and machine.device not in self._devices:
             self._devices[machine.device] = machine.name
             self._pace.listen(machine.device)
+            self._note_machines()
+
+    def _note_machines(self) -> None:
+        """Write where `mobilenet serve --join` finds them."""
+        if self._run is None:
+            return
+        there = {name: {"pid": machine.pid, "order": machine.order} for name, machine in self._machines.running.items()}
+        fresh = self._run / f".{MACHINES}"
+        fresh.write_text(json.dumps(there))
+        fresh.rename(self._run / MACHINES)
 
     def failures(self) -> list[tuple[str, str]]:
         found, self._failed = self._failed, []
@@ -210,11 +243,15 @@ class Tunnels:
         }
 
 
+def shell_command() -> list[str]:
+    return ["bash", "--norc"] if shutil.which("bash") else ["sh", "-i"]
+
+
 def users_for(user: int, is_root: bool) -> dict[str, Any]:
     """Which users there are in the namespaces of a node, inside and outside, and which one its programs become.
 
-    An ordinary user is the same inside, or root. The system's root sets a node up, and its programs are nobody
-    outside, so that they can do nothing there that only root can.
+    An ordinary user is the same inside, or root. The system's root sets a node up, and its programs are
+    an unprivileged user outside, so that they can do nothing there that only root can.
     """
     if user:
         inside = 0 if is_root else user

@@ -36,8 +36,16 @@ def _without_nul(value: str) -> str:
 
 
 WITHOUT_NUL = AfterValidator(_without_nul)
-Word = Annotated[str, Field(min_length=1, max_length=10_000), WITHOUT_NUL]
-CommandLine = Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000)]
+Word = Annotated[str, Field(max_length=10_000), WITHOUT_NUL]
+
+
+def _names_a_program(value: tuple[str, ...]) -> tuple[str, ...]:
+    if not value[0]:
+        raise ValueError("expected a program as the first word, got an empty text")
+    return value
+
+
+CommandLine = Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000), AfterValidator(_names_a_program)]
 
 
 def _inside(value: str) -> str:

@@ -22,7 +22,7 @@ from mobilenet.realtime.applications import Applications, Between, Told
 from mobilenet.realtime.gateway import Gateway
 from mobilenet.realtime.lines import Expressions
 from mobilenet.realtime.pace import RealTime
-from mobilenet.realtime.tunnels import CAPTURES, LivePacketHost, LivePacketStation, Tunnels
+from mobilenet.realtime.tunnels import LivePacketHost, LivePacketStation, Tunnels
 from mobilenet.realtime.udp import LiveHost, UdpSockets
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import AnyScenario
@@ -64,7 +64,7 @@ def applications_of(
         (folder / (protocol.logs or "")).parent.mkdir(parents=True, exist_ok=True)
     children = Children(folder, errors_into)
     between = (
-        _tunnels(protocol, counts, children, folder, now, errors_into)
+        _tunnels(protocol, counts, Machines(children), errors_into, folder, now, real_time.shell)
         if isinstance(protocol, Ip)
         else _sockets(protocol, hosts, children)
     )
@@ -80,13 +80,10 @@ def _sockets(protocol: Datagrams, hosts: int, children: Children) -> Between:
     return UdpSockets(protocol.command, (protocol.port, protocol.own_port), addresses, gateway, children)
 
 
-def _tunnels(
-    protocol: Ip, counts: Counts, children: Children, folder: Path, now: Callable[[], int], into: Path | None
-) -> Between:
+def _tunnels(protocol: Ip, counts: Counts, machines: Machines, run: Path | None, *more: Any) -> Between:
     hosts = [f"h{number}" for number in range(counts["hosts"])]
     stations = [name for name in (f"s{number}" for number in range(counts["stations"])) if protocol.command_of(name)]
-    captures = None if into is None else into / CAPTURES
-    return Tunnels(protocol, hosts + stations, Machines(children), folder, now, captures)
+    return Tunnels(protocol, hosts + stations, machines, run, *more)
 
 
 def declaration_of_programs_in_real_time(applications: Applications, protocol: Any) -> type[Declaration]:

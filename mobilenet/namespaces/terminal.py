@@ -1,0 +1,65 @@
+"""The user's terminal, connected to a pseudo-terminal in which a program of a machine runs.
+
+Model     bytes are copied both ways, with the user's terminal in raw mode. Its size is that of the user's terminal at
+          the beginning
+Errors    none: at the end of either side it is over
+Source    pty(7), termios(3)
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import sys
+import termios
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+LOOK_S = 0.1  # between two looks whether it is over
+CHUNK_BYTES = 65_536
+
+
+def new_pseudo_terminal() -> tuple[int, int]:
+    """Return our end, and the program's."""
+    ours, theirs = os.openpty()
+    if sys.stdin.isatty():
+        size = fcntl.ioctl(sys.stdin, termios.TIOCGWINSZ, b"\0" * 8)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+    return ours, theirs
+
+
+@contextmanager
+def _raw(descriptor: int) -> Iterator[None]:
+    if not os.isatty(descriptor):
+        yield
+        return
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setraw(descriptor, termios.TCSANOW)
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def connect(ours: int, is_over: Callable[[], bool]) -> None:
+    """Copy between the user's terminal and our end, until the program's end is closed, or `is_over`."""
+    keyboard, screen = sys.stdin.fileno(), sys.stdout.fileno()
+    sources = [ours, keyboard]
+    with _raw(keyboard), suppress(OSError):  # EIO: the program has closed its end
+        while not is_over():
+            for source in select.select(sources, [], [], LOOK_S)[0]:
+                data = os.read(source, CHUNK_BYTES)
+                if not data and source == ours:
+                    return
+                if not data:
+                    sources.remove(keyboard)
+                    os.write(ours, b"\4")  # the end of a file, on a terminal
+                else:
+                    _write(screen if source == ours else ours, data)
+
+
+def _write(target: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(target, data) :]

@@ -1,0 +1,106 @@
+"""What a hostile program can do: nothing to other hosts' packets, to the machine, or to the emulator.
+
+Source    ours: docs/guide/real-software.md, SECURITY.md
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mobilenet.simulation.plugin_code import PluginError
+from tests.namespaces.own import need, played, printed, scenario
+
+pytestmark = pytest.mark.programs
+SPOOFER = """
+import socket, struct, time
+time.sleep(0.3)
+def packet(source, to, payload=b"hello"):
+    udp = struct.pack(">HHHH", 9, 9, 8 + len(payload), 0) + payload
+    head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, *map(socket.inet_aton, (source, to)))
+    return head + udp
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0x0800)
+raw.bind(("mob0", 0x0800))
+for source, to in (("10.77.0.3", "10.77.0.2"), ("10.77.0.1", "192.0.2.1"), ("10.77.0.1", "10.77.0.2")):
+    raw.send(packet(source, to))
+raw.send(b"\\x45\\x00")
+raw.send(b"\\x60" + bytes(50))
+"""
+
+
+def test_forged_packets_go_nowhere(tmp_path: Path) -> None:
+    """Root in its namespaces sends under another address, to the outside, and what is no packet."""
+    need()
+    (tmp_path / "spoof.py").write_text(SPOOFER)
+    commands = {"h0": [sys.executable, "spoof.py"], "h1": ["sleep", "60"], "h2": ["sleep", "60"]}
+    done = played(scenario(tmp_path, commands, count=3, protocol={"root": True}))
+    told = done.manifest["real_time"]
+    assert told["packets_spoofed"] == {"h0": 1}
+    assert told["packets_misaddressed"] == {"h0": 1}
+    assert told["packets_malformed"]["h0"] >= 1
+    assert done.metrics["datagrams"] - done.metrics["datagrams_received"] <= 1  # type: ignore[operator]
+    assert done.verdict == "valid"
+
+
+def test_it_sees_neither_our_processes_nor_the_users_files(tmp_path: Path) -> None:
+    need("ping")
+    secret = Path.home() / f".mobilenet-test-{os.getpid()}"
+    secret.write_text("secret")
+    try:
+        line = f"kill -9 1 {os.getpid()}; cat {secret} /proc/1/environ; ls /proc | grep -c '^[0-9]'; ls /run /tmp; true"
+        done = played(scenario(tmp_path, {"h0": line, "h1": "ping -c 3 -i 0.3 h0; true"}))
+    finally:
+        secret.unlink()
+    assert int(printed(done, "h0").split()[0]) <= 5  # processes: the first one, and its own
+    assert printed(done, "h1").count("bytes from h0") >= 2  # its machine answers, whatever its program does
+
+
+def test_no_packet_leaves(tmp_path: Path) -> None:
+    need("ip")
+    other = Path(f"/tmp/.mobilenet-socket-{os.getpid()}")
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import socket; s = socket.socket(socket.AF_UNIX); s.bind({str(other)!r}); input()"],
+        stdin=subprocess.PIPE,
+    ):
+        try:
+            code = (
+                "import socket\n"
+                f"for place in ({str(other)!r}, '\\0mobilenet'):\n"
+                "    try: socket.socket(socket.AF_UNIX).connect(place); print('reached')\n"
+                "    except OSError: print('refused')\n"
+                "try: socket.create_connection(('192.0.2.1', 80), timeout=1); print('reached')\n"
+                "except OSError: print('refused')\n"
+            )
+            (tmp_path / "reach.py").write_text(code)
+            done = played(scenario(tmp_path, {"h0": [sys.executable, "reach.py"]}))
+        finally:
+            other.unlink(missing_ok=True)
+    assert printed(done, "h0").split() == ["refused"] * 3
+
+
+@pytest.mark.parametrize(
+    ("command", "limits", "expected"),
+    [
+        ([sys.executable, "-c", "x = bytearray(400 << 20)"], {"memory_mb": 64}, "ended with exit code 1"),
+        ("for n in 1 2 3; do python3 -c 'x = b\"1\" * (30 << 20); import time; time.sleep(9)' & done; wait",
+         {"memory_mb": 64}, "exceeds protocol.limits.memory_mb"),
+        ("for n in 1 2 3 4 5 6 7 8; do sleep 9 & done; wait", {"processes": 4}, "ended with exit code 2"),
+    ],
+)  # fmt: skip
+def test_limits_hold(command: object, limits: dict[str, int], expected: str, tmp_path: Path) -> None:
+    need()
+    with pytest.raises(PluginError, match=expected):
+        played(scenario(tmp_path, {"h0": command}, protocol={"limits": limits}))
+
+
+def test_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
+    need("ping")
+    commands = {"h0": "yes | head -c 100000000; true", "h1": "ping -c 3 -i 0.3 h0; true"}
+    done = played(scenario(tmp_path, commands, protocol={"limits": {"output_mb": 1}}))
+    assert (done.path / "h0.stdout.txt").stat().st_size == 1 << 20
+    assert done.manifest["real_time"]["outputs_cut"] == ["h0"]
+    assert printed(done, "h1").count("bytes from h0") >= 2
