@@ -2,10 +2,10 @@
 
 Model     a packet for one node travels as a datagram does. One for a group goes up to the station of the sender's cell
           in a frame that the MAC acknowledges. The station broadcasts it in its cell, without acknowledgement; if the
-          group is `all`, so do all other stations. With `forward`, a station keeps a packet that the MAC gave up because
-          its host had left, until it hears where the host is now, at most `FORWARD_NS`. A handoff lasts from a host's
-          change of cell to the answer of its new station. The wires and stations add no bytes: what identifies a packet
-          here is for the record only
+          group is `all`, so do all other stations. With `forward`, a station keeps a packet that the MAC gave up
+          because its host had left, until it hears where the host is now, at most `FORWARD_NS`. A handoff lasts from a
+          host's change of cell to the answer of its new station. The wires and stations add no bytes: what identifies a
+          packet here is for the record only
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-software.md
 """

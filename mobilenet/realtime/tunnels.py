@@ -85,8 +85,8 @@ class Tunnels:
             raise ScenarioError("protocol.name: ip: namespaces exist only on Linux")
         if os.getuid() == 0 and self._folder.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
             raise ScenarioError(
-                f"{quoted(self._folder)}: as mobilenet runs as root, programs run as an unprivileged user, who cannot read"
-                " this folder; expected a folder that all users can read, or mobilenet run as an ordinary user"
+                f"{quoted(self._folder)}: as mobilenet runs as root, programs run as an unprivileged user, who cannot"
+                " read this folder; expected a folder that all users can read, or mobilenet run as an ordinary user"
             )
         self._pace = pace
         if self._captures is not None:
