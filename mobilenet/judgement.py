@@ -18,6 +18,7 @@ from mobilenet.metrics import OwnMetric, as_measured, metrics
 from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.own import Record, measured, own_metric
 from mobilenet.parameters import ScenarioError
+from mobilenet.rundir.pcap import read_captures
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.table import Columns, Table
@@ -71,7 +72,9 @@ def judge(
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
     scenario = scenario_of(directory)
-    verdicts = verify(events, samples, tables["positions"], counters, facts, expected_by(scenario), tables)
+    verdicts = verify(
+        events, samples, tables["positions"], counters, facts, expected_by(scenario), tables, read_captures(directory)
+    )
     row, failed = with_own_metrics(events, samples, counters, facts, own)
     write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)

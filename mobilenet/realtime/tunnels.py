@@ -31,7 +31,7 @@ from mobilenet.protocols.port import UnicastHostPort, UnicastStationPort, WiredP
 from mobilenet.quoting import quoted
 from mobilenet.realtime.applications import Applications, Sent, WithProgram
 from mobilenet.realtime.pace import Pace
-from mobilenet.realtime.pcap import Capture
+from mobilenet.rundir.pcap import CAPTURES, Capture
 from mobilenet.scenario.ip import Ip
 
 HEADER_BYTES = 20
@@ -39,7 +39,6 @@ AT_ONCE = 256  # packets of one device, before the network goes on
 MASK = "255.255.0.0"
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 OVERFLOW_ID = 65_534  # a user without rights: programs run as that user if the emulator runs as root
-CAPTURES = "packets"  # folder of a run
 MACHINES = "machines.json"  # in a run in progress
 
 

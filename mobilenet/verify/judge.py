@@ -26,6 +26,7 @@ import numpy as np
 
 from mobilenet.expected.expectations import Expected, ProcessPlan
 from mobilenet.rundir.kinds import PROCESSES, kind_of
+from mobilenet.rundir.pcap import read_captures
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.table import Columns, Table
@@ -57,6 +58,8 @@ from mobilenet.verify.broadcasts.silent import silent_problem
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import record_so_far_problem, sums_so_far_problem
 from mobilenet.verify.lines.judge import lines_problem
+from mobilenet.verify.packets.captures import Captures
+from mobilenet.verify.packets.judge import packets_problem
 from mobilenet.verify.processes.judge import verify_processes
 from mobilenet.verify.record.conservation import conservation_problem
 from mobilenet.verify.record.datagrams import datagram_problem
@@ -96,7 +99,11 @@ def verify_run(directory: Path, tables: dict[str, Table] | None = None) -> dict[
     counted = counters["rows"] if isinstance(counters.get("rows"), dict) else {}
     tables |= {name: read_coded(directory, name) for name in (*ON_AIR, "lines") if name in counted}
     require_readable(directory, tables)
-    return verify(tables["events"], tables["samples"], tables["positions"], counters, manifest, expected, tables)
+    captures = read_captures(directory)
+    if manifest.get("protocol") == "ip" and captures is None:
+        captures = {}
+    columns = (tables[name] for name in TABLES)
+    return verify(*columns, counters, manifest, expected, tables, captures)
 
 
 def verify(
@@ -107,17 +114,19 @@ def verify(
     manifest: dict[str, Any],
     expected: Expected | ProcessPlan | None = None,
     tables: Mapping[str, Columns] | None = None,
+    captures: Captures | None = None,
 ) -> dict[str, Verdict]:
     """Judge the columns of a run: a verdict for each of CHECKS, those on broadcast only where the run promises one.
 
     `expected`: what follows from its scenario; without it only the record is judged. `tables`: frames, links,
-    messages and lines, where they are recorded; None: they are not checked.
+    messages and lines, where they are recorded; None: they are not checked. So it is with `captures`, the packets of
+    real software.
     """
     require_manifest(manifest)
     plan, expected = (expected, None) if isinstance(expected, ProcessPlan) else (None, expected)
     others = None if tables is None else {name: Table.of(columns) for name, columns in tables.items()}
     columns = (Table.of(events), Table.of(samples), Table.of(positions))
-    run = Evidence(*columns, counters, manifest, expected, plan, others)
+    run = Evidence(*columns, counters, manifest, expected, plan, others, captures)
     if kind_of(manifest) is PROCESSES:
         verdicts = verify_processes(run)
         said = _lines_problem(run)
@@ -151,6 +160,7 @@ def _verdicts(run: Evidence) -> dict[str, Verdict]:
     lost = (
         conservation_problem(counters, run.samples, quiescent, promises["duplicating_air"], run.expected)
         or datagram_problem(events, counters, run.expected)
+        or (None if run.captures is None else packets_problem(events, run.captures))
         or needed_problem(events, run.samples, counters, quiescent, run.expected)
     )
     on_air = air_problem(run) if contradiction is None and lost is None else None

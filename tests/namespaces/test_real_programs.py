@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import Run
-from mobilenet.realtime.pcap import packets_in
+from mobilenet.rundir.pcap import packets_in
 from tests.namespaces.own import need, played, printed, scenario
 
 pytestmark = pytest.mark.programs

@@ -9,11 +9,12 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mobilenet.expected.expectations import Conduct, Expected, ProcessPlan
+from mobilenet.rundir.pcap import Captured
 from mobilenet.rundir.table import Table
 
 
@@ -27,6 +28,7 @@ class Evidence:
     expected: Expected | None = None  # of a run of hosts
     plan: ProcessPlan | None = None  # of a run of processes
     tables: Mapping[str, Table] | None = None
+    captures: Mapping[str, Sequence[Captured]] | None = None  # packets of each node, of real software
 
     @property
     def conduct(self) -> Conduct | None:

@@ -6,7 +6,7 @@ Model     coverage is decided again for a host on each tick of the attachment, w
           recorded positions likewise. Where distances decide, what these ways and the host's error leave open is not
           judged. Where power decides, only recorded positions on ticks are judged, and every moment of a host that
           cannot walk; hosts that err about their place are not. A place at which a millimetre makes the difference
-          decides nothing
+          decides nothing, nor does the last position of a host that is about to leave the run
 Units     metres, integer nanoseconds
 Shapes    time_ns int64, x_m, y_m float64: (positions of one host,)
 Source    ours: docs/models/world.md, docs/verdicts-and-metrics.md
@@ -108,11 +108,16 @@ class _Host:
             surely_out = self._nearest_m[:count] - slack_m > self._places.range_m
             doubtful = np.flatnonzero(surely_in & ~said | surely_out & said).tolist()
         for i in doubtful:
-            if not any(drag[0] == self._times[i] for drag in self._plan.drags):
+            if not self._may_be_gone(i) and not any(drag[0] == self._times[i] for drag in self._plan.drags):
                 yield (
                     f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, but according to"
                     f" events it is {'in' if said[i] else 'out of'} coverage"
                 )
+
+    def _may_be_gone(self, i: int) -> bool:
+        """Whether the host may have left the run in the nanosecond of this position, before its coverage was decided."""
+        vanishes_ns = self._plan.vanishes_ns
+        return vanishes_ns is not None and i == len(self._times) - 1 and bool(self._times[i] >= vanishes_ns)
 
     def _doubtful_by_power(self, count: int, ways_m: np.ndarray, said: np.ndarray) -> Iterator[int]:
         known = np.flatnonzero(ways_m == 0).tolist()

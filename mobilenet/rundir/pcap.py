@@ -13,12 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from mobilenet.rundir.reader import RunError
+
 MAGIC_NS = 0xA1B23C4D
 LINKTYPE_RAW = 101  # each packet begins with its IP header
 LONGEST_PACKET = 65_535
 FILE_HEADER = struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, LONGEST_PACKET, LINKTYPE_RAW)
 RECORD = struct.Struct("<IIII")
 SECOND = 1_000_000_000
+CAPTURES = "packets"  # folder of a run
 
 
 class Capture:
@@ -42,6 +45,17 @@ class Captured(NamedTuple):
 
     at_ns: int
     packet: bytes
+
+
+def read_captures(run: Path) -> dict[str, list[Captured]] | None:
+    """The captures of a run, by node; None: it has none. RunError where one is damaged."""
+    folder = run / CAPTURES
+    if not folder.is_dir():
+        return None
+    try:
+        return {path.stem: list(packets_in(path)) for path in sorted(folder.glob("*.pcap"))}
+    except (OSError, ValueError) as error:
+        raise RunError(f"{folder}: {error}") from None
 
 
 def packets_in(path: Path) -> Iterator[Captured]:
