@@ -18,6 +18,7 @@ import pytest
 
 from mobilenet.metrics.registry import meaning
 from tests.interactive.conftest import Server
+from tests.namespaces.own import need
 from tests.write_metric_table import PAGE, written
 
 ROOT = Path(__file__).parent.parent
@@ -101,6 +102,8 @@ def test_commands_of_the_tour(reader: Reader) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", PLAYED[1:])
 def test_commands_of_the_tutorial_and_the_guide(name: str, reader: Reader) -> None:
+    if name.endswith("real-software.md"):
+        need("curl")
     reader.follow(name)
 
 

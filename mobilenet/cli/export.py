@@ -51,6 +51,12 @@ def export(
     shiviz: Annotated[
         bool, typer.Option("--shiviz", help="Write messages and events with vector clocks, as a ShiViz log.")
     ] = False,
+    pcap: Annotated[
+        bool, typer.Option("--pcap", help="Write the IP packets of real software to one capture file.")
+    ] = False,
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="NODE", help="PCAP: only the packets of one node.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -73,18 +79,20 @@ def export(
 ) -> None:
     """Export a run or a study for other tools.
 
-    The formats are CSV, GeoJSON, kepler.gl and ShiViz.
+    The formats are CSV, GeoJSON, kepler.gl, ShiViz and PCAP.
     """
     with reporting(quiet, reads=[directory]):
-        wanted = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz}
+        wanted = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "pcap": pcap}
         kinds = [name for name in wanted if wanted[name]]
         if len(kinds) != 1:
-            fail("expected one of --csv, --geojson, --kepler and --shiviz", Exit.BAD_INPUT)
+            fail("expected one of --csv, --geojson, --kepler, --shiviz and --pcap", Exit.BAD_INPUT)
         at = None if origin is None else parse_origin(origin)
         if not directory.is_dir():
             fail(f"{directory}: no such run directory", Exit.BAD_INPUT)
         if csv:
             _export_csv(directory, out or directory / "csv", at)
+        elif pcap:
+            _export_pcap(directory, out or directory / f"{node or 'packets'}.pcap", node)
         elif shiviz:
             _export_shiviz(directory, out or directory / "shiviz.log", (from_s, to_s), allow_code, quiet)
         else:
@@ -140,6 +148,19 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
         f"{quoted(target)}: {counted(count, 'feature')}. Next: "
         + ("open it in a map program (QGIS, geojson.io)" if epoch_s is None else "open it at kepler.gl and press play")
     )
+
+
+def _export_pcap(directory: Path, target: Path, node: str | None) -> None:
+    from mobilenet.export.pcap import write_pcap
+    from mobilenet.rundir.provenance import stamping_of
+    from mobilenet.rundir.stamp import normal_command, write_sidecar
+    from mobilenet.viz.files import whole_file
+
+    with whole_file(target, (".pcap",)) as partial:
+        count = write_pcap(directory, partial, node)
+    with stamping_of(directory, normal_command("export", "RUN", pcap=True, node=node)):
+        write_sidecar(target)
+    say(f"{quoted(target)}: {counted(count, 'packet')}. Next: open it in Wireshark")
 
 
 def _export_shiviz(

@@ -24,6 +24,11 @@ SECOND = 1_000_000_000
 CAPTURES = "packets"  # folder of a run
 
 
+def as_record(at_ns: int, packet: bytes) -> bytes:
+    """A packet as it is in the file."""
+    return RECORD.pack(at_ns // SECOND, at_ns % SECOND, len(packet), len(packet)) + packet
+
+
 class Capture:
     """A capture that is being written."""
 
@@ -34,7 +39,7 @@ class Capture:
             self._file.write(FILE_HEADER)
 
     def add(self, at_ns: int, packet: bytes) -> None:
-        self._file.write(RECORD.pack(at_ns // SECOND, at_ns % SECOND, len(packet), len(packet)) + packet)
+        self._file.write(as_record(at_ns, packet))
 
     def close(self) -> None:
         self._file.close()

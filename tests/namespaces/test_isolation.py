@@ -15,7 +15,7 @@ import pytest
 from mobilenet.simulation.plugin_code import PluginError
 from tests.namespaces.own import need, played, printed, scenario
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.long]
 SPOOFER = """
 import socket, struct, time
 time.sleep(0.3)

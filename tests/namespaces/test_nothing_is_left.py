@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.namespaces.own import need, scenario
+from tests.namespaces.own import APART, need, scenario
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 MARK = "MOBILENET_TEST_MARK"
 STUBBORN = "trap '' INT TERM HUP; (setsid sleep 600 &) ; nohup sleep 600 & while true; do sleep 600; done"
 

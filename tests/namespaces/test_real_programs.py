@@ -15,9 +15,9 @@ import pytest
 
 from mobilenet.api import Run
 from mobilenet.rundir.pcap import packets_in
-from tests.namespaces.own import need, played, printed, scenario
+from tests.namespaces.own import APART, need, played, printed, scenario
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 ANSWER = b"real software\n" * 2000
 
 

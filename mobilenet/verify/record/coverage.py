@@ -115,7 +115,7 @@ class _Host:
                 )
 
     def _may_be_gone(self, i: int) -> bool:
-        """Whether the host may have left the run in the nanosecond of this position, before its coverage was decided."""
+        """Whether the host may have left the run at the time of this position, before its coverage was decided."""
         vanishes_ns = self._plan.vanishes_ns
         return vanishes_ns is not None and i == len(self._times) - 1 and bool(self._times[i] >= vanishes_ns)
 

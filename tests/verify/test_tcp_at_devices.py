@@ -1,0 +1,84 @@
+"""TCP at the devices of both ends: what is sound is accepted in any order, and each fault is found.
+
+Source    ours: docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobilenet.verify.packets.captures import Passed
+from mobilenet.verify.packets.tcp import ACK, FIN, SYN, connections_problem
+
+A, B = bytes((10, 77, 0, 1)), bytes((10, 77, 0, 2))
+
+
+def segment(source: bytes, to: bytes, number: int, flags: int, payload: bytes = b"", acknowledged: int = 0) -> bytes:
+    tcp = struct.pack(">HHIIBBHHH", 5, 6, number % 2**32, acknowledged % 2**32, 5 << 4, flags, 1000, 0, 0) + payload
+    if source == B:
+        tcp = tcp[2:4] + tcp[:2] + tcp[4:]
+    return struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, source, to) + tcp
+
+
+class Talk:
+    """Segments between A and B, each of which leaves one device and reaches the other, unless it is lost."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.packets: list[Passed] = []
+        for source, flags in ((A, SYN), (B, SYN | ACK)):
+            self.say(source, -1, flags, acknowledged=0)
+
+    def say(
+        self, source: bytes, offset: int, flags: int, payload: bytes = b"", acknowledged: int = 0,
+        lost: bool = False, arrives: bytes | None = None,
+    ) -> None:  # fmt: skip
+        nodes = ("h0", "h1") if source == A else ("h1", "h0")
+        number, peer = self.first + 1 + offset, B if source == A else A
+        sent = segment(source, peer, number, flags, payload, self.first + 1 + acknowledged)
+        name = f"{nodes[0]}:{len(self.packets)}"
+        self.packets.append(Passed(len(self.packets), nodes[0], True, name, sent))
+        if not lost:
+            got = sent if arrives is None else segment(source, peer, number, flags, arrives, self.first + 1)
+            self.packets.append(Passed(len(self.packets), nodes[1], False, name, got))
+
+
+FIRST = st.integers(0, 2**32 - 1)
+
+
+@given(FIRST, st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20), st.booleans()), max_size=30))
+def test_any_order_of_retransmissions_is_sound(first: int, sends: list[tuple[int, int, bool]]) -> None:
+    """A sends parts of one stream, again and in any order; B acknowledges what has come without a gap."""
+    stream, talk, got, sent_to = bytes(range(80)), Talk(first), [False] * 80, 0
+    for start, length, is_lost in sends:
+        start = min(start, sent_to)
+        end = start + length
+        sent_to = max(sent_to, end)
+        talk.say(A, start, ACK, stream[start:end], lost=is_lost)
+        if not is_lost:
+            got[start:end] = [True] * length
+        talk.say(B, 0, ACK, acknowledged=[*got, False].index(False))
+    assert connections_problem(talk.packets) is None
+
+
+@given(FIRST, st.integers(0, 9))
+def test_faults_of_tcp_are_found(first: int, more: int) -> None:
+    def problem(*says: tuple[object, ...], **last: object) -> str:
+        talk = Talk(first)
+        for each in says[:-1]:
+            talk.say(*each)  # type: ignore[arg-type]
+        talk.say(*says[-1], **last)  # type: ignore[arg-type]
+        return connections_problem(talk.packets) or ""
+
+    data = (A, 0, ACK, b"0123456789")
+    assert problem(data, (B, 0, ACK, b"", 10)) == ""
+    assert f"acknowledges {1 + more} bytes too many" in problem(data, (B, 0, ACK, b"", 11 + more))
+    assert "never sent" in problem(data, arrives=b"0123456780")
+    assert "never sent" in problem(data, arrives=b"0123456789" + b"x" * (1 + more))
+    assert "other bytes" in problem(data, (A, 0, ACK, b"0123456788"))
+    assert problem(data, (A, 10, ACK | FIN), (B, 0, ACK, b"", 11)) == ""
+    assert "1 bytes too many" in problem(data, (B, 0, ACK, b"", 11))
+    assert "acknowledges" in problem((*data, 0, True), (B, 0, ACK, b"", 10 - more))
