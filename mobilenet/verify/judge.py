@@ -102,8 +102,8 @@ def verify_run(directory: Path, tables: dict[str, Table] | None = None) -> dict[
     captures = read_captures(directory)
     if manifest.get("protocol") == "ip" and captures is None:
         captures = {}
-    columns = (tables[name] for name in TABLES)
-    return verify(*columns, counters, manifest, expected, tables, captures)
+    events, samples, positions = (tables[name] for name in TABLES)
+    return verify(events, samples, positions, counters, manifest, expected, tables, captures)
 
 
 def verify(
