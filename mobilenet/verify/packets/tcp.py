@@ -3,7 +3,7 @@
 Model     of each direction of a connection, the bytes that passed the sender's device are known by sequence number. At
           the receiver's device, bytes that were never sent with their numbers, or differ, contradict the record. An
           acknowledgement that passes the acknowledger's device covers only bytes that have arrived there before. SYN
-          and FIN take a number each. A SYN with another first number begins anew
+          and FIN take a number each. A SYN with another first number starts a new connection
 Units     bytes; sequence numbers modulo 2³²
 Source    RFC 9293, 3.4; ours: docs/guide/real-software.md
 """
