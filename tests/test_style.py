@@ -86,7 +86,6 @@ LONG_SIGNATURES = {
     "mobilenet/cli/pictures.py:figures": "options of a command",
     "mobilenet/cli/robust.py:robust": "options of a command",
     "mobilenet/cli/serve.py:serve": "options of a command",
-    "mobilenet/cli/export.py:export": "options of a command",
     "mobilenet/cli/study.py:study": "options of a command",
     "mobilenet/cli/swarm.py:swarm": "options of a command",
     "mobilenet/cli/tracks.py:inspect_tracks": "options of a command",

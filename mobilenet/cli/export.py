@@ -32,6 +32,9 @@ Epoch = Annotated[
     ),
 ]
 
+Pcap = Annotated[bool, typer.Option("--pcap", help="Write the IP packets of real software to one capture file.")]
+Node = Annotated[str | None, typer.Option("--node", metavar="NODE", help="PCAP: only the packets of one node.")]
+
 
 def export(
     directory: Annotated[
@@ -51,12 +54,8 @@ def export(
     shiviz: Annotated[
         bool, typer.Option("--shiviz", help="Write messages and events with vector clocks, as a ShiViz log.")
     ] = False,
-    pcap: Annotated[
-        bool, typer.Option("--pcap", help="Write the IP packets of real software to one capture file.")
-    ] = False,
-    node: Annotated[
-        str | None, typer.Option("--node", metavar="NODE", help="PCAP: only the packets of one node.")
-    ] = None,
+    pcap: Pcap = False,
+    node: Node = None,
     out: Annotated[
         Path | None,
         typer.Option(
