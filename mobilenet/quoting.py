@@ -37,6 +37,15 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'es' if what.endswith(('sh', 'ch', 's', 'x')) else 's'}"
 
 
+def there_are(count: int, what: str, letter: str = "") -> str:
+    """`there is only 1 host, h0`, `there are 3 hosts, h0 to h2`, `there are no hosts`; without a letter: numbers."""
+    if count == 0:
+        return f"there are no {counted(0, what)[2:]}"
+    if count == 1:
+        return f"there is only 1 {what}, {letter or 'number '}0"
+    return f"there are {counted(count, what)}, {letter or 'numbered '}0 to {letter}{count - 1}"
+
+
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
     """`unknown metric 'delay' (did you mean 'delays'?); the metrics are: delays, losses`."""
     close = get_close_matches(name, known, 1)

@@ -41,16 +41,18 @@ def artefact(
     ] = None,
     date: Annotated[
         str | None,
-        typer.Option("--date", metavar="YYYY-MM-DD", help="Date of publication; by default that of the results."),
+        typer.Option(
+            "--date", metavar="YYYY-MM-DD", help="Date of publication; by default the date of the newest results."
+        ),
     ] = None,
     workers: Workers = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
-    """Pack results for reviewers, or check a pack.
+    """Pack results for reviewers, or check an archive.
 
     The archive contains scenarios, claims, tables, figures, a README and metadata (RO-Crate). The check runs everything
-    again and prints what comes out the same. It needs no network.
+    again and prints which results are the same. It needs no network.
     """
     paths = [Path(word) for word in words]
     with reporting(quiet, reads=paths):

@@ -21,7 +21,7 @@ def claims(
         bool, typer.Option("--quick", help="Stop after ten minutes, and list the claims that are left.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only check the file, and print what it would run.")
+        bool, typer.Option("--dry-run", help="Only check the file, and print what would be run.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Directory; by default studies/FILE-claims.")
@@ -35,10 +35,11 @@ def claims(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Answer the claims of a file.
+    """Test the claims in a file.
 
-    Each claim is a sentence about experiments. The command runs them and answers: holds, does not hold or undecided,
-    with a stated probability of error for all answers together. If it was stopped, it resumes.
+    Each claim is a statement about experiments. The command runs the experiments and gives a verdict on each claim:
+    holds, does not hold or undecided, with a stated probability that any verdict is wrong. If the command was stopped,
+    run it again to resume.
     """
     refuse_both(master, workers)
     with reporting((quiet or as_json) and not dry_run):

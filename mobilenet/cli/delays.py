@@ -202,7 +202,7 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
     common = [key for key in named_alike if sent[0][key[1]].time_ns == sent[1][key[1]].time_ns]
     if not common:
         fail(
-            f"{quoted(runs[0])} and {quoted(runs[1])} have no delivery in common; expected runs of the same world, with"
+            f"{quoted(runs[0])} and {quoted(runs[1])} have no delivery in common; expected runs in the same world, with"
             " the same seed, hosts and workload",
             Exit.BAD_INPUT,
         )

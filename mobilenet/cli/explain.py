@@ -26,7 +26,9 @@ def explain(
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="RUN|STUDY", help="What the file was made from; by default the directory around it."
+            "--from",
+            metavar="RUN|STUDY",
+            help="Directory that the file was made from; by default the one that contains the file.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -34,7 +36,7 @@ def explain(
     """Print where a file comes from.
 
     The command prints the version, the scenario, the runs and the command that made the file, and how to make it
-    again. If the directory around it is not the one that it was made from, the exit code is 1.
+    again. If the directory that contains the file is not the one that the file was made from, the exit code is 1.
     """
     with reporting(quiet=as_json, reads=[file]):
         from mobilenet.rundir.provenance import carried
@@ -44,7 +46,8 @@ def explain(
         place, there = _around(file if source is None else source)
         if source is not None and place is None:
             fail(
-                f"--from {quoted(source)}: expected the directory of a run or of a study, or of answers", Exit.BAD_INPUT
+                f"--from {quoted(source)}: expected the directory of a run, of a study or of evaluated claims",
+                Exit.BAD_INPUT,
             )
         found = carried(file)
         if found is None and there is None and _print_archive(file, as_json):
@@ -159,7 +162,7 @@ def _compare_versions(found: Provenance) -> None:
     from mobilenet.rundir.stamp import commit
 
     if (found.version, found.commit) != (__version__, commit()):
-        say(f"this is mobilenet {__version__}, commit {commit() or 'unknown'}, which may write it differently")
+        say(f"this is mobilenet {__version__}, commit {commit() or 'unknown'}, which may write the file differently")
 
 
 def _difference(one: Inputs, other: Any) -> str:

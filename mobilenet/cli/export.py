@@ -28,7 +28,7 @@ Epoch = Annotated[
         min=0,
         max=1e11,
         metavar="S",
-        help="kepler.gl: start of the run in seconds since 1970; by default 2024.",
+        help="kepler.gl: start of the run in seconds since 1970; by default 2024-01-01.",
     ),
 ]
 
@@ -84,7 +84,7 @@ def export(
         wanted = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "pcap": pcap}
         kinds = [name for name in wanted if wanted[name]]
         if len(kinds) != 1:
-            fail("expected one of --csv, --geojson, --kepler, --shiviz and --pcap", Exit.BAD_INPUT)
+            fail("expected one of --csv, --geojson, --kepler, --shiviz or --pcap", Exit.BAD_INPUT)
         at = None if origin is None else parse_origin(origin)
         if not directory.is_dir():
             fail(f"{directory}: no such run directory", Exit.BAD_INPUT)

@@ -83,7 +83,8 @@ def end_with_verdicts(done: Any) -> NoReturn:
     _print_owed(done)
     _print_failed_metrics(done)
     if told := sorted(done.path.glob("*.stderr.txt")):
-        say(f"{counted(len(told), 'program')} wrote to standard error; the first output is in {quoted(told[0])}")
+        example = ", for example" if told[1:] else ""
+        say(f"{counted(len(told), 'program')} wrote to standard error; see {quoted(told[0])}{example}")
     say(f"Next: mobilenet show {quoted(done.path)}")
     failed = done.failed_metrics and done.verdict != "violated"
     raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
@@ -287,7 +288,7 @@ def _partitions(directory: Path) -> list[str]:
 
     network: Any = load_scenario(directory / "scenario.yaml").network  # type: ignore[union-attr]
     return [
-        f"partition from {one.since:g} to {one.until:g} t.u.: {cut(', '.join(one.apart), 60)} apart from all others"
+        f"partition from {one.since:g} to {one.until:g} t.u.: {cut(', '.join(one.apart), 60)} separated from all others"
         for one in network.partitions[:MOST_PARTITIONS]
     ]
 

@@ -30,7 +30,10 @@ def sensitivity(
         typer.Option("--metric", metavar="NAME", help="Metric to rank by; may be repeated. [delivery_delay_mean_s]"),
     ] = None,
     trajectories: Annotated[
-        int, typer.Option("--trajectories", min=4, metavar="N", help="Steps that are tried for each key.")
+        int,
+        typer.Option(
+            "--trajectories", min=4, metavar="N", help="Number of trajectories; each one changes every key once."
+        ),
     ] = 10,
     replications: Annotated[
         int, typer.Option("--replications", min=2, metavar="N", help="Number of runs at each point.")

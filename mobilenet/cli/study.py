@@ -273,9 +273,10 @@ def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
     for name, count in [("", least)] if least == most else [("at least ", least), ("at most ", most)]:
         cpu_s = sum(n * e.cpu_s for n, e in zip(count, estimates, strict=True))
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
+        need = "needs" if sum(count) == 1 else "need"
         say(
-            f"{name}{counted(sum(count), 'run')} left, which need {cpu_s:.0f} s on one core and {size / 1e6:.0f} MB of"
-            f" disk space; about {cpu_s / cores + spark_s:.0f} s with {counted(cores, 'core')}, including"
+            f"{name}{counted(sum(count), 'run')} left, which {need} {cpu_s:.0f} s on one core and {size / 1e6:.0f} MB"
+            f" of disk space; about {cpu_s / cores + spark_s:.0f} s with {counted(cores, 'core')}, including"
             f" {spark_s:.0f} s for Spark itself"
         )
 
@@ -292,6 +293,6 @@ def _print_study(done: Any) -> None:
     if (radio := radio_of_study(done.store.path)) is not None:
         say(f"radio: {radio}")
     say(
-        f"{counted(done.done, 'run')} done, {len(done.failed)} failed, {len(done.violated)} violated; tables in"
+        f"{counted(done.done, 'run')} done, {len(done.failed)} failed, {len(done.violated)} with violations; tables in"
         f" {quoted(done.store.tables)}"
     )

@@ -39,7 +39,7 @@ class Mac(Enum):
 def swarm(
     count: Annotated[int, typer.Option("--count", min=1, help="Number of schedules.")] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first schedule.")] = 1,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = os.cpu_count() or 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of worker processes.")] = os.cpu_count() or 1,
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="DIR", help="Directory for runs that are not valid.")
     ] = None,

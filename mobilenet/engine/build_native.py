@@ -132,7 +132,7 @@ def main(tries_again: bool) -> None:
     except OSError as error:
         failure = f"{error.filename or PLACE}: {error.strerror or error}"
     say(
-        f"compiled after {time.monotonic() - began:.0f} s"
+        f"compiled in {time.monotonic() - began:.0f} s"
         if failure is None
         else f"not compiled, so simulations take about twice as long: {failure}"
     )

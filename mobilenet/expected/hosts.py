@@ -133,7 +133,7 @@ def doubts(scenario: Scenario) -> Iterator[str]:
     """Why the verdict may be unknown."""
     within_s, because = rest(scenario)
     if within_s is None:
-        yield f"the run may not come to rest ({because})"
+        yield f"the run might never come to rest ({because})"
     elif within_s > scenario.drain_s:
         yield f"the run may need {within_s:.4g} s to come to rest, but drain_s is {scenario.drain_s:g} s"
     yield from _silence(scenario)
@@ -179,7 +179,7 @@ def _silence(scenario: Scenario) -> Iterator[str]:
         expected *= _share_joining(scenario, hosts)
     if hosts is not None and expected < FEW_BROADCASTS:
         yield (
-            f"about {expected:.2g} broadcasts are expected from members in total, so it is possible that"
+            f"the expected number of broadcasts from members is about {expected:.2g} in total, so it is possible that"
             " none is delivered"
         )
     if scenario.most_loss == 1:

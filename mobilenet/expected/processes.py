@@ -12,6 +12,7 @@ from typing import Any
 
 from mobilenet.expected.expectations import ProcessPlan
 from mobilenet.expected.process_plans import process_plan
+from mobilenet.quoting import counted
 from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 
@@ -107,13 +108,14 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
             "the network loses messages, so the run need not come to rest, and a missing delivery is not a violation"
         )
     elif within is None:
-        yield "the run may not come to rest (the detector may keep making mistakes, or the workload never ends)"
+        yield "the run might never come to rest (the detector may keep making mistakes, or the workload never ends)"
     elif within > duration:
         yield f"the run may need {within:.4g} t.u. to come to rest, but the duration is {duration:g} t.u."
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
         yield (
-            f"{scenario.crashes} processes crash, but deliveries are promised only for fewer than"
-            f" {promises['below_crashes']} crashes"
+            f"{counted(scenario.crashes, 'process')} crash{'es' if scenario.crashes == 1 else ''}, but deliveries are"
+            " promised only for fewer than"
+            f" {counted(promises['below_crashes'], 'crash')}"
         )
     sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
     if scenario.crashes >= sources or not scenario.estimated_messages():

@@ -137,8 +137,8 @@ def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
     probed = hosts * protocol.tcp.delayed_ack_s / (LEAST_SILENCE * protocol.silence_s)
     if probed > MOST_PROBED:
         yield (
-            f"silence_s is {protocol.silence_s:g} s, so at any moment about {probed:.2g} hosts wait for the answer"
-            " to a probe"
+            f"silence_s is {protocol.silence_s:g} s, so the number of hosts that wait for the answer to a probe is"
+            f" about {probed:.2g} at any moment"
         )
     queue_frames, at_once = scenario.wireless.queue_frames, _queued_at_once(scenario, hosts)
     if queue_frames < at_once:

@@ -93,7 +93,7 @@ def asked(what: Mapping[str, Any]) -> dict[str, Any]:
     for key in what:
         if key == "at_s":
             raise ScenarioError(
-                "at_s: an intervention takes effect now; leave at_s out; for an earlier time, go back first"
+                "at_s: an intervention takes effect now, so leave at_s out; for an earlier time, go back first"
             )
         if not _KEY.fullmatch(key):
             raise ScenarioError(f"{cut(repr(key), 60)}: unknown key; expected a key of an intervention")

@@ -77,7 +77,7 @@ WORDS: dict[type, dict[str, str]] = {
         "ses": "number of the last link that the host asked for; this number only grows",
         "seq": "number of the host's next own message",
         "unsent": "messages of this host that no station has acknowledged",
-        "via": "station of the last safe link; or of the one before it, as long as that station knows more",
+        "via": "station of the last safe link, or of the one before it, as long as that station knows more",
     },
     TcpHost: {
         "recovering": "whether the host has crashed and not yet recovered",

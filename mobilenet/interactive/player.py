@@ -131,7 +131,7 @@ class Player:
 
     def _require_more(self) -> None:
         if self.session.is_over:
-            raise ScenarioError("the run is over; go back to play it again")
+            raise ScenarioError("the run is over; go back to an earlier time to play it again")
         self.session.require_sound()
 
     def _go(self) -> None:

@@ -21,8 +21,8 @@ WORDS = {AGREES: "agree", DIFFERS: "differ", UNEXPLAINED: "unexplained", CONTRAD
 KNOWN = {"unexplained": UNEXPLAINED, "contradicts": CONTRADICTED, "stale": CONTRADICTED}  # a note's first word
 HEAD = ("table", "published", *WORDS.values(), "largest difference, %")
 RULE = (
-    "Agree: differs by at most half a unit of the last published digit, plus the half-widths of any intervals; a"
-    " published bound holds."
+    "A value agrees if it differs from the published one by at most half a unit in the last published digit plus the"
+    " half-widths of any intervals, or if it satisfies a published bound."
 )
 Rows = list[dict[str, Any]]
 

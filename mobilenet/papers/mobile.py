@@ -240,7 +240,10 @@ def recovery_lines(out: Path, runs: Runs) -> Iterator[Line]:
             "V.C, Figure 8b",
         )
     most = values_of(runs["faults"], "station_sbuffer_max")
-    remark = "not seen: our SBuffers stay below 400 messages here; in the search, a station with 642 recovered in 1.5 s"
+    remark = (
+        "not seen: our SBuffers stay below 400 messages here; in the search, a station with 642 messages recovered in"
+        " 1.5 s"
+    )
     yield line(WORDS["faults"], "station_sbuffer_max", "unstable from about 400", most, "", "V.C", remark)
 
 

@@ -18,6 +18,7 @@ from mobilenet.programs.cast import Cast
 from mobilenet.programs.children import ProgramError
 from mobilenet.programs.conversation import Conversation, short_line
 from mobilenet.programs.message import Says, encode, message_class, text_of
+from mobilenet.quoting import there_are
 
 MOST_AT_ONCE = 100_000  # events at one moment, of one node: far more than any network brings
 
@@ -173,7 +174,7 @@ class Party:
         """The same number; ValueError unless the network has it."""
         count = self._cast.setting.counts[f"{kind}s"]
         if number >= count:
-            raise ValueError(f"there is no {kind} {number}, only 0 to {count - 1}")
+            raise ValueError(f"{kind} {number} does not exist; {there_are(count, kind)}")
         return number
 
     # --- actions of all roles

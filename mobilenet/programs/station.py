@@ -12,6 +12,7 @@ from typing import Any
 from mobilenet.programs.cast import Cast
 from mobilenet.programs.message import Says
 from mobilenet.programs.party import Party, says
+from mobilenet.quoting import there_are
 
 
 class ProgramStation(Party):
@@ -41,7 +42,8 @@ class ProgramStation(Party):
             self._wired.broadcast(says(action, self._cast.kinds))
         elif to >= self._stations or to == self.port.me:
             raise ValueError(
-                f"station {to} is not another station; expected 0 to {self._stations - 1} except {self.port.me}"
+                f"station {to} is not another station; {there_are(self._stations, 'station')}, and this one is"
+                f" {self.port.me}"
             )
         else:
             self._wired.send(to, says(action, self._cast.kinds))

@@ -65,7 +65,7 @@ def derived_fault(directory: Path) -> str | None:
         isinstance(check, dict) and isinstance(check.get("answer"), str) and isinstance(check.get("explanation"), str)
         for check in checks.values()
     ):
-        return f"{directory / 'verdict.json'}: expected an answer and an explanation for each of checks; {AGAIN}"
+        return f"{directory / 'verdict.json'}: expected an answer and an explanation for each check; {AGAIN}"
     return None
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mobilenet.clock import ns
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
-from mobilenet.quoting import counted
+from mobilenet.quoting import there_are
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import OwnProgram
 from mobilenet.scenario.real_time import RealTimePrograms
@@ -73,8 +73,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:
             yield f"{path}.to_m", f"expected coordinates in metres, from -{FARTHEST_DRAG_M:g} to {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):
-            many = f"{'is' if len(sites) == 1 else 'are'} {counted(len(sites), 'station')}"
-            yield f"{path}.station", f"{one.station} does not exist; there {many}, s0 to s{len(sites) - 1}"
+            yield f"{path}.station", f"{one.station} does not exist; {there_are(len(sites), 'station', 's')}"
         if isinstance(one, Cut | Mend) and (problem := _link_problem(scenario, sites, one.ends)) is not None:
             yield f"{path}.link", problem
 
@@ -131,9 +130,7 @@ def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
         path = "interventions" if not more else f"interventions.{place}.host"
         count = hosts + len(more)
         if number(one.host) >= count:
-            there = f"{'is' if count == 1 else 'are'} {counted(count, 'host')}"
-            there += f", h0 to h{count - 1}" if count else ""
-            return path, f"{one.host} does not exist; there {there}"
+            return path, f"{one.host} does not exist; {there_are(count, 'host', 'h')}"
         since_s = more[number(one.host) - hosts]
         if one.at_s <= since_s:
             return path, f"{one.host} does not exist yet at {one.at_s:g} s; an intervention adds it at {since_s:g} s"

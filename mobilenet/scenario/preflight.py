@@ -24,7 +24,7 @@ from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S
 from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
-from mobilenet.quoting import counted
+from mobilenet.quoting import counted, there_are
 from mobilenet.scenario import interventions_check, radio_fault, radio_preflight
 from mobilenet.scenario.error_messages import line
 from mobilenet.scenario.mobile_keys import MobileKeys
@@ -110,8 +110,8 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         why = f"{scenario.protocol.name} uses connections between neighbours; expected tree"
         yield "stations.backbone.kind", why
     if isinstance(scenario.faults, PaperFaults) and number(scenario.faults.station) >= count:
-        many = f"{'is' if count == 1 else 'are'} {counted(count, 'station')}"
-        yield "faults.station", f"{scenario.faults.station} does not exist; there {many}, s0 to s{count - 1}"
+        there = there_are(count, "station", "s")
+        yield "faults.station", f"{scenario.faults.station} does not exist; {there}"
     yield from interventions_check.objections(scenario, sites)
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, RealTimePrograms):
@@ -145,9 +145,7 @@ def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
     for path, names in listed.items():
         strangers = sorted((name for name in names if number(name) >= hosts), key=number)
         if strangers:
-            there = f"{'is' if hosts == 1 else 'are'} {counted(hosts, 'host')}"
-            there += f", h0 to h{hosts - 1}" if hosts else ""
-            yield path, f"{strangers[0]} does not exist; there {there}"
+            yield path, f"{strangers[0]} does not exist; {there_are(hosts, 'host', 'h')}"
 
 
 def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:

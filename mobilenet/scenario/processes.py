@@ -27,6 +27,7 @@ from mobilenet.protocols.vcube.parameters import (
     ReliableParameters,
 )
 from mobilenet.protocols.vcube.topology import dimension
+from mobilenet.quoting import there_are
 from mobilenet.scenario.base import ScenarioFile, code_of_metrics, files_of_metrics, require_files
 from mobilenet.scenario.detector_timing import errs_for_ever, round_trip
 from mobilenet.scenario.detector_timing import messages as tests
@@ -272,7 +273,7 @@ class ProcessScenario(ScenarioFile):
         for path, names in named.items():
             strangers = sorted((name for name in names if number(name) >= n), key=number)
             if strangers:
-                yield path, f"{strangers[0]} does not exist; expected processes from p0 to p{n - 1}"
+                yield path, f"{strangers[0]} does not exist; {there_are(n, 'process', 'p')}"
         if len(set(named["faults"])) < len(self.faults):
             yield "faults", "a process can crash only once; expected different processes"
         if self.random_faults is not None:
@@ -319,13 +320,13 @@ class ProcessScenario(ScenarioFile):
         if isinstance(network, PacketNetwork):
             yield "detector", "has no effect on the packet network, where no process crashes; expected null"
         elif detector.mode == "perfect" and ns(detector.timeout) <= ns(least := round_trip(network, self.processes)):
-            what = f"a test and its answer take {least:g} on this network"
+            what = f"a test and its answer take {least:g} t.u. on this network"
             yield (
                 "detector.timeout",
                 (
-                    f"{what}, so with a timeout of {detector.timeout:g} a perfect detector suspects correct"
+                    f"{what}, so with a timeout of {detector.timeout:g} t.u. a perfect detector suspects correct"
                     " processes: expected more"
-                    f" than {least:g}"
+                    f" than {least:g} t.u."
                 ),
             )
 
@@ -341,7 +342,7 @@ class ProcessScenario(ScenarioFile):
         )
         for path, found in times.items():
             if max(found, default=0.0) > self.duration:
-                yield path, f"{max(found):g} is later than the end of the run (duration: {self.duration:g})"
+                yield path, f"{max(found):g} t.u. is after the end of the run (duration: {self.duration:g} t.u.)"
 
     @property
     def _sources(self) -> int:

@@ -71,5 +71,5 @@ def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bo
         if reach < REACHES * cell:
             yield (
                 f"wireless.{key}: {rate_mbps:g} Mb/s reaches {reach:.0f} m, but hosts attach to stations up to"
-                f" {cell:.0f} m away, so frames from farther away are detected but lost; choose a slower rate"
+                f" {cell:.0f} m away, so frames from farther away are detected but lost; choose a lower rate"
             )

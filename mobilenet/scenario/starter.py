@@ -55,7 +55,7 @@ def cover(extent_m: tuple[float, float, float, float], range_m: float) -> list[l
     if columns * rows > MOST_CELLS:
         raise ScenarioError(
             f"{columns * rows} cells of {range_m:g} m would be needed to cover all tracks, more than {MOST_CELLS};"
-            " expected sites (--stations) or a longer --range-m"
+            " expected sites (--stations) or a larger --range-m"
         )
     left, low = (west + east - (columns - 0.5) * apart) / 2, (south + north - (rows - 1) * apart * sqrt(3) / 2) / 2
     return [

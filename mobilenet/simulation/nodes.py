@@ -23,6 +23,7 @@ from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.protocols.port import ASSOCIATION, MessageId
+from mobilenet.quoting import there_are
 from mobilenet.rundir.recorder import Recording
 
 
@@ -72,12 +73,12 @@ class Context:
 
     def station(self, number: int) -> Transceiver:
         if not 0 <= number < len(self.stations):
-            raise ValueError(f"there is no station {number}, only 0 to {len(self.stations) - 1}")
+            raise ValueError(f"station {number} does not exist; {there_are(len(self.stations), 'station')}")
         return self.stations[number]
 
     def host(self, number: int) -> Transceiver:
         if not 0 <= number < len(self.hosts):
-            raise ValueError(f"there is no host {number}, only 0 to {len(self.hosts) - 1}")
+            raise ValueError(f"host {number} does not exist; {there_are(len(self.hosts), 'host')}")
         return self.hosts[number]
 
 

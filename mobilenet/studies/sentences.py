@@ -87,7 +87,7 @@ def _verdict(row: Row, comparison: Row, direction: str) -> str:
         seems = not row["ratio_low"] <= 1 <= row["ratio_high"]
         if seems != (row["verdict"] == "different"):
             p = f"p = {row['p_adjusted']:.2g} after Holm's correction"
-            verdict += f" (the test is on the difference, {_of_difference(row)}; {p})"
+            verdict += f" (the test applies to the difference, {_of_difference(row)}; {p})"
     return verdict
 
 
@@ -112,7 +112,8 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
     """What the effects on one metric come to; the largest comes first: `The largest effect on delay (s): ...`."""
     first, alpha = effects[0], 1 - confidence
     sure = [effect for effect in effects if effect.p_adjusted < alpha]
-    counts = f"{len(sure)} of the {counted(len(effects), 'effect')} differ from 0 (adjusted p < {alpha:.2g})"
+    differ = "differs" if len(sure) == 1 else "differ"
+    counts = f"{len(sure)} of the {counted(len(effects), 'effect')} {differ} from 0 (adjusted p < {alpha:.2g})"
     if not sure:
         counts = f"none of the {counted(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
     metric, (mean, low, high) = axis_name(first.metric, of_processes), effect_in_numbers(first)

@@ -55,7 +55,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
                 raise ScenarioError(f"{file}:{line}:{found.start(1) + 1}: t: {t_s:g} s is not between 0 and 1e9")
             if not 0 <= speed < 1e6:
                 raise ScenarioError(
-                    f"{file}:{line}:{found.start(5) + 1}: speed: got {speed:g} m/s, expected a number of at least 0"
+                    f"{file}:{line}:{found.start(5) + 1}: speed: got {speed:g} m/s, expected a number ≥ 0"
                 )
             node(found[2]).commands.extend((t_s, x, y, speed, line))
         elif found := PLACE.fullmatch(text.rstrip("\r\n")):

@@ -204,7 +204,7 @@ class Recorded:
                 "lon",
                 lambda i: f"{self.x[i]:.10g} here, but {self.x[first]:.10g} in line {self.line[first]}: {ACROSS}",
             ),
-            (np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: latitudes end at 85 degrees on the map"),
+            (np.abs(self.y) > 85, "lat", lambda i: f"{self.y[i]:.10g}: the map ends at a latitude of 85 degrees"),
         )
         return centre(self.x, self.y)
 

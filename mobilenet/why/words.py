@@ -92,7 +92,7 @@ class Words:
             case kinds.WIRE_TRANSMISSION:
                 return f"is put on the wire {place}"
             case kinds.WIRE_PROPAGATION:
-                return f"travels on the wire {place}"
+                return f"travels along the wire {place}"
             case kinds.OFF_AIR:
                 return f"the radio of {place} is off"
             case kinds.DOWN:

@@ -176,7 +176,8 @@ def _legs_of(mobility: OwnMobility, legs: Any) -> Iterator[Any]:
     except TypeError:
         raise _wrong(
             mobility,
-            f"the function returned by walk(ground) returned {_repr(legs)} for a stream, expected an iterator of legs",
+            f"the function returned by walk(ground) returned {_repr(legs)} when called with a stream, expected"
+            " an iterator of legs",
         ) from None
 
 

@@ -34,7 +34,7 @@ BAD = {
     "of another role": ("""print('{"do":"serves"}')""", "'serves' is an action of a station, not of a host"),
     "no timer": ("""print('{"do":"timer","name":"x"}')""", "a timer needs either after_ns or between_ns"),
     "backwards": ("""print('{"do":"timer","name":"x","between_ns":[2,1]}')""", r"expected \[a, b\] in nanoseconds"),
-    "no station": ("""print('{"do":"send","to":9,"message":1}')""", "there is no station 9, only 0 to 1"),
+    "no station": ("""print('{"do":"send","to":9,"message":1}')""", "station 9 does not exist; there are 2 stations"),
     "too big": (
         """print('{"do":"send","to":0,"message":1,"bytes":70000}')""",
         "expected a whole number from 0 to 65507",
@@ -166,7 +166,9 @@ def test_who_names_what_is_not_there(action: str, tmp_path: Path) -> None:
     kind = "host" if '"host"' in action else "station"
     own, other = ([sys.executable, name] for name in ("host.py", "silent.py"))
     words = {"protocol.command": {"host": other, "station": own} if kind == "host" else {"host": own, "station": other}}
-    with pytest.raises(PluginError, match=f"^[hs]0: line 1 of .*: there is no {kind} 2, only 0 to 1; the event was"):
+    with pytest.raises(
+        PluginError, match=f"^[hs]0: line 1 of .*: {kind} 2 does not exist; there are 2 {kind}s, .*; the event was"
+    ):
         run(path, out=tmp_path / "run", overrides=words, allow_code=True)
 
 

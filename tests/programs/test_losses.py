@@ -90,7 +90,7 @@ def test_programs_that_send_again_deliver_everything(tmp_path: Path) -> None:
 def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
     done = played(tmp_path, ONCE, partitions=[{"since": 0, "until": 400, "apart": ["p0", "p1"]}])
     assert "40 of them lost" in _summary(done)
-    assert "partition from 0 to 400 t.u.: p0, p1 apart from all others" in _summary(done)
+    assert "partition from 0 to 400 t.u.: p0, p1 separated from all others" in _summary(done)
     assert done.counters["messages"]["lost"] == 4 * 5 * 2 and done.metrics["deliveries"] == 4 * 5 * 2
     assert done.verdicts["agreement"].answer == "unknown"
 

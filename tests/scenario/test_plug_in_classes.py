@@ -105,8 +105,12 @@ def test_a_broadcast_that_cannot_work_is_refused(old: str, new: str, complaint: 
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("self.port.send(self.next, Hop", "self.port.send(99, Hop", "send: there is no process 99, only 0 to 15"),
-        ("self.port.send(self.next, Hop", "self.port.send('p1', Hop", "send: there is no process 'p1', only 0 to 15"),
+        (
+            "self.port.send(self.next, Hop",
+            "self.port.send(99, Hop",
+            "process 99 does not exist; there are 16 processes",
+        ),
+        ("self.port.send(self.next, Hop", "self.port.send('p1', Hop", "process 'p1' does not exist; there are 16"),
         ("self.port.deliver(message", "self.port.deliver(7", "deliver: the message is 7, expected a MessageId"),
     ],
 )

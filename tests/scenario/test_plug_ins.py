@@ -99,7 +99,8 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
                 ("(1, 2)", "walk(ground) returned (1, 2), expected a function"),
                 (
                     "lambda stream: None",
-                    "the function returned by walk(ground) returned None for a stream, expected an iterator of legs",
+                    "the function returned by walk(ground) returned None when called with a stream, expected"
+                    " an iterator of legs",
                 ),
                 ("lambda stream: [3]", "3 is not a Leg"),
                 ("lambda stream: [Leg(None, nan, 0.0, 0.0, 0.0)]", "a leg begins at (nan, 0.0), expected two finite"),

@@ -36,7 +36,7 @@ def test_lower_is_better_of_a_delay_and_worse_of_a_ratio_of_deliveries() -> None
 def test_a_test_that_seems_to_contradict_the_ratio_says_what_it_tested() -> None:
     line = said([1.0, 2.1, 80.0], [0.2, 0.4, 15.0], "inconclusive", more=1)
     assert "times as high as for mobile_causal" in line and "about 1 more replication would probably settle it" in line
-    assert "the test is on the difference" in line and "p = 0.01 after Holm" in line
+    assert "the test applies to the difference" in line and "p = 0.01 after Holm" in line
 
 
 def test_equal_pairs_and_missing_means() -> None:

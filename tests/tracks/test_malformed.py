@@ -107,7 +107,7 @@ def refused(path: Path) -> str:
         ),
         (
             '$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 -3"',
-            "f:2:34: speed: got -3 m/s, expected a number of at least 0",
+            "f:2:34: speed: got -3 m/s, expected a number ≥ 0",
         ),
         ('$node_(0) set X_ 1\n$ns_ at -1 "$node_(0) setdest 1 2 3"', "f:2:9: t: -1 s is not between 0 and 1e9"),
         ("t,id,lon,lat\n1,a,10,20\n2,a,10,95", "f:3:4: lat: 95 is not between -90 and 90 degrees"),

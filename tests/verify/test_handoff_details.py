@@ -58,8 +58,13 @@ def test_as_it_was(on_air: bool) -> None:
     [
         (2, 1, COMES, "counts 2 messages as recovered, but the host already has 1 of the 2 messages"),
         (1, 3, COMES, "counts 3 messages as skipped, but only 2 were broadcast"),
-        (1, 1, [], "counts 1 message more as recovered than the node delivers"),
-        (1, 1, ["h0 broadcast h0:2", "h1 deliver h0:2"], "h1 delivers h0:2, broadcast after its last handoff"),
+        (1, 1, [], "counts 1 more message as recovered than the node delivers"),
+        (
+            1,
+            1,
+            ["h0 broadcast h0:2", "h1 deliver h0:2"],
+            "h1 delivers h0:2, which was broadcast after its last handoff",
+        ),
     ],
 )
 def test_what_events_contradict(recovered: int, skipped: int, after: list[str], said: str) -> None:

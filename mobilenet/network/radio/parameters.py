@@ -62,7 +62,7 @@ class WirelessParameters(Parameters):
     )
     model: Literal["unit_disk", "sinr"] = Field(
         default="unit_disk",
-        description="reception by range and collisions, or by SINR",
+        description="whether reception depends on range and collisions, or on SINR",
     )
     range_m: float = Field(
         default=120.0, gt=0, le=3000, description="unit_disk: frames are received up to this distance, inclusive"

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.link import Arrive, Link
-from mobilenet.quoting import counted
+from mobilenet.quoting import counted, there_are
 
 Edge = tuple[int, int]
 Receive = Callable[[int, Any], None]
@@ -29,7 +29,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     for a, b in edges:
         if not (0 <= a < stations and 0 <= b < stations) or a == b:
             raise ValueError(
-                f"edge [{a}, {b}]: expected the numbers of two different stations, among {counted(stations, 'station')}"
+                f"edge [{a}, {b}]: expected the numbers of two different stations; {there_are(stations, 'station')}"
             )
         if b in near[a]:
             raise ValueError(f"edge [{a}, {b}] is given twice")

@@ -25,7 +25,7 @@ class LinkParameters(Parameters):
 
     edges: tuple[tuple[Station, Station], ...] | None = Field(
         default=None,
-        description="links as pairs of numbers, [[0, 1], ...]; null: determined by shape; for processes, a full mesh",
+        description="links as pairs of numbers, [[0, 1], ...]; null: set by `shape`, or a full mesh for processes",
     )
     bandwidth_mbps: float = Field(
         default=10.0, ge=0.001, le=1_000_000, description="bandwidth of each link in each direction"

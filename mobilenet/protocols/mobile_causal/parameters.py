@@ -155,7 +155,7 @@ class MobileCausalParameters(BaseModel):
         default=0.02,
         ge=0,
         le=10,
-        description="selective: time after a copy during which a report causes no further copy (not in the paper)",
+        description="selective: time after a copy during which a report triggers no other copy (not in the paper)",
     )
     doubt_s: float = Field(
         default=0.06,
@@ -173,7 +173,7 @@ class MobileCausalParameters(BaseModel):
         default=6,
         ge=1,
         le=100,
-        description="selective: most hosts that get individual first copies on a lossy radio (not in the paper)",
+        description="selective: up to this many hosts get individual first copies on a lossy radio (not in the paper)",
     )
     lossy_share: float = Field(
         default=0.05,
@@ -185,7 +185,7 @@ class MobileCausalParameters(BaseModel):
         default=0.1,
         gt=0,
         le=60,
-        description="selective: second wait after the MAC gave up a frame; then doubled, up to I(x) (not in the paper)",
+        description="selective: second wait after the MAC dropped a frame; then doubled, up to I(x) (not in the paper)",
     )
     expiry_s: float | None = Field(
         default=None,

@@ -30,6 +30,7 @@ from mobilenet.network.wired.network import WiredNetwork as Wires
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
+from mobilenet.quoting import there_are
 from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
@@ -168,7 +169,7 @@ class Experiment:
 
         def looked_at(to: int, message: Any) -> None:
             if type(to) is not int or not 0 <= to < n:
-                raise ValueError(f"send: there is no process {to!r}, only 0 to {n - 1}")
+                raise ValueError(f"send: process {to!r} does not exist; {there_are(n, 'process')}")
             send(to, message)
 
         return looked_at
@@ -188,7 +189,7 @@ class Experiment:
         """Raise if a detector declared perfect is wrong, so that the protocol is not blamed for it."""
         detector = self.scenario.detector
         if self.processes[process].up and detector is not None and detector.mode == "perfect":
-            at = f"at {self.kernel.now / SECOND:g}, p{by} suspects p{process}, which has not crashed"
+            at = f"at {self.kernel.now / SECOND:g} t.u., p{by} suspects p{process}, which has not crashed"
             raise ScenarioError(
                 f"detector.timeout: {detector.timeout:g} is too short for a perfect detector: {at}; expected a longer"
                 " timeout, or mode: unreliable"

@@ -19,6 +19,7 @@ from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
+from mobilenet.quoting import counted
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.base import is_file
 from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
@@ -112,7 +113,7 @@ def perform(
             before = sum(result.done for result in done), sum(len(result.failed) for result in done)
             tell = partial(_tell, progress, before, plan.runs * (len(plan.radios) - number - 1))
             done.append(run_study(study, out / radio.name, master, tell, say, allow_code, session))
-            say(f"{radio.name}: {done[-1].done} runs done, {len(done[-1].failed)} failed")
+            say(f"{radio.name}: {counted(done[-1].done, 'run')} done, {len(done[-1].failed)} failed")
     return done
 
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.quoting import counted
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.confirmed import NEVER, Sessions, whole
@@ -138,7 +139,7 @@ class _Record:
         last: dict[int, int] = {}
         for (_, count, row), limit in zip(said, due, strict=True):
             station = int(hops.sender[row])
-            what = f"{hops.words(row)}: it acknowledges {count} messages of {self._nodes.name(host)}, but"
+            what = f"{hops.words(row)}: it acknowledges {counted(count, 'message')} of {self._nodes.name(host)}, but"
             if count > limit:
                 yield f"{what} stations had received only {limit} by then"
             if count < last.get(station, 0):
@@ -173,7 +174,8 @@ class _Record:
             least = np.zeros(len(times), np.int64)
         if (at := first((kept > most) | (kept < least))) is not None:
             yield (
-                f"samples: the sbuffer of {name} holds {kept[at]:g} messages at {times[at] / SECOND:.6f} s, expected"
+                f"samples: the sbuffer of {name} holds {counted(int(kept[at]), 'message')} at {times[at] / SECOND:.6f}"
+                " s, expected"
                 f" {f'{most[at]}' if least[at] == most[at] else f'{least[at]} to {most[at]}'}: {sent[at]} were"
                 f" broadcast, and {sent[at] - most[at]} of them were acknowledged"
             )
@@ -194,8 +196,8 @@ class _Record:
             row = int(rows[at])
             yield (
                 f"{hops.words(row)}: a copy of {hops.table['message'][row]}, sent after a message that its host"
-                f" prepared at {made_ns[at] / SECOND:.6f} s, when the host already knew that its first"
-                f" {through[at]} messages had arrived"
+                f" prepared at {made_ns[at] / SECOND:.6f} s, when the host already knew that all its"
+                f" messages before number {through[at]} had arrived"
             )
 
     def _position_problems(self) -> Iterator[str]:

@@ -124,9 +124,9 @@ def _copy_problems(hops: Hops, station: int, arrivals: Arrivals, kept: _Kept) ->
     if (at := first(numbers < oldest)) is not None:
         row = int(rows[at])
         yield (
-            f"{hops.words(row)}: a copy of {hops.table['message'][row]}, number {numbers[at]}; according to its"
-            f" sbuffer, the station kept only messages after number {oldest[at] - 1} at {made_ns[at] / SECOND:.6f} s,"
-            " when a message that it had sent no later than this copy arrived"
+            f"{hops.words(row)}: a copy of {hops.table['message'][row]}, number {numbers[at]}; by then, the station had"
+            f" passed on a message that arrived at {made_ns[at] / SECOND:.6f} s, and after that time, according to its"
+            f" sbuffer, it kept only messages after number {oldest[at] - 1}"
         )
 
 

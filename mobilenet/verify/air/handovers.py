@@ -132,7 +132,8 @@ def _request_problems(group: ByKind) -> Iterator[tuple[_Said, str]]:
     told = [(init.receiver, init.detail.get("lc"), init.detail.get("nxt")) for init in inits]
     for init, one in zip(inits, told, strict=True):
         if one != told[0]:
-            yield init, f"it requests the session with {init.detail}, but an earlier Init with {inits[0].detail}"
+            earlier = f"an earlier Init requests it with {inits[0].detail}"
+            yield init, f"it requests the session with {init.detail}, but {earlier}"
     joins = {(join.receiver, -1, 0) for join in group.get("Join", ())}
     for request in group.get("Req1", ()):
         detail = request.detail

@@ -119,7 +119,7 @@ def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str |
         return None
     row = min(wrong)
     node, of, kinds = events["node"][row], events["station"][row], " or ".join(ACTS[event])
-    what = f"{node} has the event {event} with {of}"
+    what = f"{node} records {event} with {of}"
     return f"{_event(events, row)}: {what}, but receives no {kinds} from {of} at that time"
 
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.confirmed import Session, Sessions, first_since, whole
 from mobilenet.verify.air.messages import Hops
@@ -174,8 +175,8 @@ def held_problems(
         holds = np.append(0.0, told.values)[np.searchsorted(told.times, begins, "right")]
         if (at := first(holds < waiting)) is not None:
             yield (
-                f"samples: the rbuffer of {name} holds {holds[at]:g} messages at {begins[at] / SECOND:.6f} s, but"
-                f" {waiting[at]} that have arrived must still be waiting there"
+                f"samples: the rbuffer of {name} holds {counted(int(holds[at]), 'message')} at"
+                f" {begins[at] / SECOND:.6f} s, but {waiting[at]} that have arrived must still be waiting there"
             )
 
 

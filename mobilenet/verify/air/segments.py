@@ -158,9 +158,9 @@ class _Segments:
         listed = np.array([len(self._ends[at]) for at in data.tolist()])
         wrong = (until - after != listed) & ((listed < MOST_LISTED) | (until - after < listed))
         if (at := first(wrong)) is not None:
-            yield self._say(
-                int(data[at]), f"{listed[at]} messages end in it, but {(until - after)[at]} according to other rows"
-            )
+            of_others = (until - after)[at]
+            what = f"the number of messages that end in it is {listed[at]}, but {of_others} according to other rows"
+            yield self._say(int(data[at]), what)
         yield from self._application_problems(data, names, ends)
 
     def _application_problems(

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.quoting import counted
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.messages import Hops
@@ -212,7 +213,7 @@ class _Said:
             count = len(times) if kind == "Init" else bisect_right(times, at_ns)
             if count < due or kind == "Init" and count != due:
                 return (
-                    f"messages: {sender} reports in {kind} at {at_ns / SECOND:.6f} s that it delivered {due} messages"
-                    f" in session {confirmed[1]}, but events has {count}"
+                    f"messages: {sender} reports in {kind} at {at_ns / SECOND:.6f} s that it delivered"
+                    f" {counted(due, 'message')} in session {confirmed[1]}, but events has {count}"
                 )
         return None

@@ -61,7 +61,7 @@ def examine_samples(samples: Columns, end_ns: int) -> tuple[str | None, dict[Qua
     for row, (time, node, quantity, value) in enumerate(zip(*columns, strict=True)):
         if not node or not quantity or value is None or not math.isfinite(value) or value < 0 or value % 1:
             has = f"node {node!r}, quantity {quantity!r} and value {value!r}"
-            return f"samples: row {row} has {has}, expected two names and a whole number of at least 0", last
+            return f"samples: row {row} has {has}, expected two names and a whole number ≥ 0", last
         if time is None or not last.get((node, quantity), 0) <= time <= end_ns:
             text = f"samples: row {row} ({quantity} at {node}) has time {time}, out of order or outside the run"
             return text, last

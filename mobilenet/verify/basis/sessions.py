@@ -37,7 +37,7 @@ def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
 
 
 def sessions_problem(events: Columns) -> str | None:
-    """The first row that does not fit to those before it."""
+    """The first row that does not fit those before it."""
     under_way: dict[str, int | None] = {}  # host -> session of the handoff
     confirmed: dict[str, int | None] = {}
     for row, event, node, session in turns(events, "event", "node", "session"):

@@ -20,7 +20,7 @@ from itertools import chain
 import numpy as np
 
 from mobilenet.expected.expectations import Broadcasting, ProcessPlan
-from mobilenet.quoting import counted
+from mobilenet.quoting import counted, there_are
 from mobilenet.rundir.table import Table, by_code
 from mobilenet.verify.basis.repeated import repeated_problem
 from mobilenet.verify.processes.kept import kept_problems
@@ -45,7 +45,7 @@ def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan, en
 
 def _node_problems(samples: Table, plan: ProcessPlan) -> Iterator[str]:
     for row in np.flatnonzero(~samples.coded("node").among(plan.broadcasts_ns)).tolist():
-        yield f"row {row} is about {samples['node'][row]}, but there are only p0 to p{len(plan.broadcasts_ns) - 1}"
+        yield f"row {row} is about {samples['node'][row]}, but {there_are(len(plan.broadcasts_ns), 'process', 'p')}"
 
 
 def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterator[str]:

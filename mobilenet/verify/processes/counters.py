@@ -68,7 +68,7 @@ def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Itera
         for key in COUNTS:
             any_size = key == "bytes" and name == "messages" and plan is not None and plan.broadcasting is None
             if not (_is_number if any_size else _is_count)(lane.get(key)):
-                yield f"{name}.{key} is {lane.get(key)!r}, expected a whole number of at least 0"
+                yield f"{name}.{key} is {lane.get(key)!r}, expected a whole number ≥ 0"
     messages = counters["messages"]
     if "lost" in messages and not (plan is not None and plan.loses and _is_count(messages["lost"])):
         yield (
@@ -79,7 +79,7 @@ def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Itera
     if is_packet:
         for key in OF_PACKETS:
             if not _is_count(messages.get(key)):
-                yield f"messages.{key} is {messages.get(key)!r}, expected a whole number of at least 0"
+                yield f"messages.{key} is {messages.get(key)!r}, expected a whole number ≥ 0"
         for key in DISTRIBUTIONS:
             if not _are_counts(messages.get(key), WHOLE):
                 yield f"messages.{key} is {messages.get(key)!r}, expected whole numbers, each with a number of packets"

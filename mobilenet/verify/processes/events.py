@@ -124,7 +124,7 @@ def _delay_problems(events: Table, plan: ProcessPlan) -> Iterator[str]:
     for i in np.flatnonzero(took_ns < least_ns).tolist():
         row, least = int(rows[i]), plan.hop_ns * (1 if plan.distances is None else int(links[i]))
         yield (
-            f"{seen(events, row)}: {events['node'][row]} delivers {events['message'][row]} {_tu(int(took_ns[i]))} t.u."
+            f"{seen(events, row)}: {events['node'][row]} delivers {events['message'][row]} {_tu(int(took_ns[i]))}"
             f" after its broadcast, but the network takes at least {_tu(least)}"
         )
 
@@ -205,4 +205,4 @@ def _number(name: str) -> int:
 
 
 def _tu(time_ns: int) -> str:
-    return f"{time_ns / 1e9:.12g}"
+    return f"{time_ns / 1e9:.12g} t.u."

@@ -35,7 +35,7 @@ import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import ProcessPlan
-from mobilenet.quoting import counted
+from mobilenet.quoting import counted, there_are
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.basis.sampled import last_of
@@ -198,7 +198,8 @@ def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
             return f"events: event {row} (complete) has {has}, expected a message, and an at_ns up to the event's time"
     if first < table.rows:
         node = events["node"][first]
-        return f"events: event {first} has node {node!r}, but there are only p0 to p{manifest['processes'] - 1}"
+        there = there_are(manifest["processes"], "process", "p")
+        return f"events: event {first} has node {node!r}, but {there}"
     crashed = len(table.coded("event").rows("crash"))
     if crashed > manifest["crashes"] or manifest["quiescent"] and crashed != manifest["crashes"]:
         return f"events: {counted(crashed, 'crash')}, but the scenario has {manifest['crashes']}"
@@ -228,7 +229,7 @@ def _examine_samples(samples: Columns, end_ns: int) -> tuple[str | None, dict[tu
         zip(samples["time_ns"], samples["node"], samples["quantity"], samples["value"], strict=True)
     ):
         if value is None or not math.isfinite(value) or value < 0:
-            return f"samples: row {row} has value {value!r}, expected a number of at least 0", last
+            return f"samples: row {row} has value {value!r}, expected a number ≥ 0", last
         if time is None or not last.get((node, quantity), 0) <= time <= end_ns:
             text = f"samples: row {row} ({quantity} at {node}) has time {time}, out of order or outside the run"
             return text, last
@@ -258,7 +259,8 @@ def _drained_verdict(samples: Columns, judge: ProcessJudge, manifest: dict[str, 
     within_s = manifest["promises"]["rest_within_s"]
     if within_s is None or manifest["simulated_s"] < within_s:
         return Verdict("unknown", f"not at rest at the end: {first_few(left or reported_unrest(manifest))}")
-    return Verdict("violated", f"not at rest after {within_s:g}: {left[0] if left else 'messages were in transit'}")
+    first = left[0] if left else "messages were still in transit"
+    return Verdict("violated", f"not at rest after {within_s:g} t.u.: {first}")
 
 
 def _held_problems(held: dict[float, str], most: int) -> list[str]:

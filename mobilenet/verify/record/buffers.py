@@ -26,6 +26,7 @@ import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Expected
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.verify.air.sizes import NO_SIZES, Sizes, sizes_of
 from mobilenet.verify.record.delays import entries_of, least_airtime_ns
@@ -123,8 +124,8 @@ class _Record:
         grown, sent = sizes.grown, np.searchsorted(self._arrivals(node), sizes.times, "right")
         for i in np.flatnonzero(grown > sent).tolist():
             yield (
-                f"samples: the sbuffer of {node} has taken {grown[i]:g} messages by {_s(sizes.times[i])}, but"
-                f" only {sent[i]} could have arrived"
+                f"samples: the sbuffer of {node} has taken {counted(int(grown[i]), 'message')} by {_s(sizes.times[i])},"
+                f" but only {sent[i]} could have arrived"
             )
 
     def _arrivals(self, station: str) -> np.ndarray:
@@ -157,7 +158,8 @@ class _Record:
             came_in = np.concatenate(([0.0], sizes.grown))[np.searchsorted(sizes.times, self._times[own], "right")]
             for i in np.flatnonzero(came_in < np.arange(1, len(own) + 1)).tolist():
                 yield (
-                    f"samples: the sbuffer of {name} has taken {came_in[i]:g} messages by {_s(self._times[own[i]])},"
+                    f"samples: the sbuffer of {name} has taken {counted(int(came_in[i]), 'message')} by"
+                    f" {_s(self._times[own[i]])},"
                     f" but {i + 1} were delivered in its cell"
                 )
 
@@ -186,7 +188,8 @@ class _Record:
             held = np.concatenate(([0.0], sizes.values))[np.searchsorted(sizes.times, now_ns, "right")]
             for i in np.flatnonzero(held < least).tolist():
                 yield (
-                    f"samples: the sbuffer of {name} holds {held[i]:g} messages at {_s(now_ns[i])}, but"
+                    f"samples: the sbuffer of {name} holds {counted(int(held[i]), 'message')} at {_s(now_ns[i])},"
+                    f" but"
                     f" {self._node.words[self._node.codes[rows[at[i]]]]} still has to deliver {least[i]} that arrived"
                 )
 
@@ -218,8 +221,8 @@ class _Record:
             most, of_what = self._unacknowledged(sizes.times), "are in the sbuffers of all hosts"
         for i in np.flatnonzero(sizes.values > most).tolist():
             yield (
-                f"samples: the rbuffer of {node} holds {sizes.values[i]:g} messages at {_s(sizes.times[i])}, but"
-                f" {most[i]:g} {of_what}"
+                f"samples: the rbuffer of {node} holds {counted(int(sizes.values[i]), 'message')} at"
+                f" {_s(sizes.times[i])}, but {most[i]:g} {of_what}"
             )
 
     def _unacknowledged(self, times: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ DOWN, NO_MEMBER = "down", "not a member"  # why a broadcast is refused
 
 
 def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
-    """The first row that does not fit to those before it. `has_datagrams`: whether there may be any."""
+    """The first row that does not fit those before it. `has_datagrams`: whether there may be any."""
     if (odd := _odd_row(Table.of(events), has_datagrams)) is not None:
         event = f"event {odd} ({events['event'][odd]}) of {events['node'][odd]}"
         return f"events: {event} has a field that this kind of event cannot have"

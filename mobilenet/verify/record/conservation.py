@@ -193,7 +193,7 @@ def no_counts(path: str, value: Any) -> Iterator[str]:
         for key, inside in value.items():
             yield from no_counts(f"{path}.{key}", inside)
     elif not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        yield f"{path} is {value!r}, expected a whole number of at least 0"
+        yield f"{path} is {value!r}, expected a whole number ≥ 0"
 
 
 def _told_differently(counters: dict[str, Any], samples: Columns, prefixes: tuple[str, ...] = ("",)) -> str | None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Expected
+from mobilenet.quoting import counted
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.air.sizes import NO_SIZES, sizes_of
 
@@ -39,7 +40,8 @@ def _leave_problems(events: Table, samples: Table) -> Iterator[str]:
         at_ns = np.array([now_ns for now_ns, _ in turned])
         has = np.append(own.values, 0.0)[np.searchsorted(own.times, at_ns, "right") - 1]
         for i in np.flatnonzero(has > 0).tolist():
-            yield f"samples: the sbuffer of {node} holds {has[i]:g} messages when it leaves at {_s(at_ns[i])}"
+            holds = f"holds {counted(int(has[i]), 'message')} when it leaves at {_s(at_ns[i])}"
+            yield f"samples: the sbuffer of {node} {holds}"
 
 
 def _moment_problems(events: Table, samples: Table, expected: Expected) -> Iterator[str]:
@@ -76,8 +78,8 @@ def _crash_problems(events: Table, samples: Table) -> Iterator[str]:
         for i in [*last[last >= 0].tolist(), *inside.tolist()]:
             if (held := own.values[i]) > 0:
                 yield (
-                    f"samples: the rbuffer of {node} holds {held:g} messages at {_s(own.times[i])}, while {node}"
-                    " is down"
+                    f"samples: the rbuffer of {node} holds {counted(int(held), 'message')} at {_s(own.times[i])},"
+                    f" while {node} is down"
                 )
 
 

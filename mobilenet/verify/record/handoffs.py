@@ -81,13 +81,13 @@ class _Handoffs:
             if len(late):
                 return (
                     f"{self._when(int(delivered[late[0]]))}: {node} delivers"
-                    f" {message.words[message.codes[delivered[late[0]]]]}, broadcast after its last handoff, before"
-                    f" {counted(recovered - int(late[0]), 'message')} recovered in that handoff"
+                    f" {message.words[message.codes[delivered[late[0]]]]}, which was broadcast after its last handoff,"
+                    f" before it delivers {counted(recovered - int(late[0]), 'message')} recovered in that handoff"
                 )
             if self._quiescent and not len(after) and len(delivered) < recovered:
                 return (
-                    f"{self._when(row)}: {node}'s handoff_end counts {counted(recovered - len(delivered), 'message')}"
-                    " more as recovered than the node delivers before the run is at rest"
+                    f"{self._when(row)}: {node}'s handoff_end counts"
+                    f" {counted(recovered - len(delivered), 'more message')} as recovered than the node delivers before the run is at rest"
                 )
         return None
 
@@ -104,7 +104,7 @@ class _Handoffs:
                 return f"has the cause {detail['cause']!r}, expected {', '.join(CAUSES)}"
             for key in NUMBERS:
                 if key in detail and (type(detail[key]) is not int or detail[key] < 0):
-                    return f"has {key} {detail[key]!r}, expected a whole number of at least 0"
+                    return f"has {key} {detail[key]!r}, expected a whole number ≥ 0"
         if event == "recover":
             self._recovered_ns[node] = now_ns
         elif event == "join":

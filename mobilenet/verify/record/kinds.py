@@ -88,7 +88,7 @@ def _problems(
         in_lists = sum(int(values.sum()) * (kind.entries[entry] or 0) for entry, values in lengths.items())
         whole = all(len(values) == count for values in lengths.values())
         if control > least + in_lists or whole and control != least + in_lists:
-            yield f"{name}: {control} control bytes, but {count} messages with these lists have {least + in_lists}"
+            yield f"{name}: {control} control bytes, but {count} messages with these lists contain {least + in_lists}"
     if payload_bytes is not None and not kind.carries and payload:
         yield f"{name}: {payload} bytes of payload, but such messages carry none"
     if payload_bytes is not None and kind.carries and not kind.entries and payload != count * payload_bytes:

@@ -68,7 +68,7 @@ def stations_problem(
     row, why = min(found)
     event, who, with_whom = (events[name][row] for name in ("event", "node", "station"))
     when = f"at {events['time_ns'][row] / SECOND:.6f} s (event {row})"
-    return f"events: {when}: {who} has the event {event} with {with_whom}, {why}"
+    return f"events: {when}: {who} records {event} with {with_whom}, {why}"
 
 
 def _stays(events: Table, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expected) -> str | None:

@@ -64,7 +64,7 @@ def _radio_problem(events: Columns, expected: Expected) -> str | None:
             for since_ns, until_ns in silent[station]:
                 if since_ns + in_the_air_ns < now_ns < until_ns:
                     return (
-                        f"events: at {_s(now_ns)} (event {row}): {events['node'][row]} has the event {event} with"
+                        f"events: at {_s(now_ns)} (event {row}): {events['node'][row]} records {event} with"
                         f" {station}, whose radio has been off since {_s(since_ns)}"
                     )
     return None

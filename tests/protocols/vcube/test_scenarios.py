@@ -76,7 +76,7 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ("protocol.max_pay=3", "protocol.max_pay: unknown key"),
-        ("faults=[{process: p64, at: 1}]", "faults: p64 does not exist; expected processes from p0 to p63"),
+        ("faults=[{process: p64, at: 1}]", "faults: p64 does not exist; there are 64 processes, p0 to p63"),
         ("faults=[{process: q1, at: 1}]", "expected a name such as p0"),
         ("detector=null", None),
         ("detector.mode=unreliable", "best_effort loses messages"),
@@ -109,10 +109,13 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
             "detector={mode: unreliable, mistakes: [{at: 1, by: p3, about: p3}]}",
             "detector.mistakes: a process cannot suspect itself",
         ),
-        ("faults=[{process: p1, at: 100001}]", "faults: 100001 is later than the end of the run .duration: 100000.$"),
-        ("random_faults={count: 1, latest: 200000}", "random_faults.latest: 200000 is later than the end"),
-        ("workload.instants={kind: at, time: 200000}", "workload.instants: 200000 is later than the end"),
-        ("workload.instants={kind: uniform, latest: 200000}", "workload.instants: 200000 is later than the end"),
+        (
+            "faults=[{process: p1, at: 100001}]",
+            "faults: 100001 t.u. is after the end of the run .duration: 100000 t.u..$",
+        ),
+        ("random_faults={count: 1, latest: 200000}", "random_faults.latest: 200000 t.u. is after the end"),
+        ("workload.instants={kind: at, time: 200000}", "workload.instants: 200000 t.u. is after the end"),
+        ("workload.instants={kind: uniform, latest: 200000}", "workload.instants: 200000 t.u. is after the end"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_key(change: str, said: str | None) -> None:

@@ -91,7 +91,7 @@ def test_a_trajectory_with_a_gap_is_left_out() -> None:
     kept, whole = complete(points, values)
     assert len(kept) == len(whole) == 5 and not np.isnan(whole).any()
     values[:3, 0, 0] = np.nan
-    with pytest.raises(StudyError, match="only 2 of 6 trajectories have a mean at each of their points"):
+    with pytest.raises(StudyError, match="trajectories with a mean at each point: 2 of 6, expected at least 4"):
         complete(points, values)
 
 
