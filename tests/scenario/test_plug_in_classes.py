@@ -108,9 +108,9 @@ def test_a_broadcast_that_cannot_work_is_refused(old: str, new: str, complaint: 
         (
             "self.port.send(self.next, Hop",
             "self.port.send(99, Hop",
-            "process 99 does not exist; there are 16 processes",
+            "send: process 99 does not exist; there are 16",
         ),
-        ("self.port.send(self.next, Hop", "self.port.send('p1', Hop", "process 'p1' does not exist; there are 16"),
+        ("self.port.send(self.next, Hop", "self.port.send('p1', Hop", "send: process 'p1' does not exist"),
         ("self.port.deliver(message", "self.port.deliver(7", "deliver: the message is 7, expected a MessageId"),
     ],
 )

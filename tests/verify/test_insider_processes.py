@@ -163,7 +163,7 @@ def suspicions_are_left_out(copy: Copy) -> None:
     copy.remove(*copy.rows("suspect", None if trusts else "p1"), *trusts)
 
 
-@edit("record", "does not suspect p0 at 2, although the scenario plans that mistake", "mistaken")
+@edit("record", "does not suspect p0 at 2 t.u., although the scenario plans that mistake", "mistaken")
 def a_planned_mistake_is_left_out(copy: Copy) -> None:
     rows = copy.rows("suspect", "p1") + copy.rows("trust", "p1")
     copy.remove(*(row for row in rows if copy.events.said(row)["process"] == "p0"))
@@ -420,7 +420,7 @@ def a_buffer_is_left_out(copy: Copy) -> None:
     copy.samples.remove(copy.samples.where(quantity="unacknowledged"))
 
 
-@edit("record", "row 0 is about p99, but there are only p0 to p15", "ring causal")
+@edit("record", "row 0 is about p99, but there are 16 processes, p0 to p15", "ring causal")
 def a_sample_of_process_99(copy: Copy) -> None:
     copy.samples.node[0] = "p99"
 

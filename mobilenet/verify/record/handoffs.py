@@ -87,7 +87,8 @@ class _Handoffs:
             if self._quiescent and not len(after) and len(delivered) < recovered:
                 return (
                     f"{self._when(row)}: {node}'s handoff_end counts"
-                    f" {counted(recovered - len(delivered), 'more message')} as recovered than the node delivers before the run is at rest"
+                    f" {counted(recovered - len(delivered), 'more message')} as recovered than the node delivers before"
+                    " the run is at rest"
                 )
         return None
 
