@@ -123,7 +123,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
 
 
 def _odd_programs(scenario: MobileKeys, protocol: RealTimePrograms, stations: int) -> Iterator[tuple[str, str]]:
-    """What does not fit to programs that run in real time."""
+    """What does not fit programs that run in real time."""
     name, hosts = protocol.name, scenario.hosts.count
     if scenario.workload.arrivals != "none":
         yield "workload.arrivals", f"with {name}, only the programs start broadcasts; expected arrivals: none"
@@ -132,7 +132,8 @@ def _odd_programs(scenario: MobileKeys, protocol: RealTimePrograms, stations: in
     there = {"h": hosts, "s": stations}
     for node in getattr(protocol, "commands", ()):
         if (limit := there[node[0]]) is not None and int(node[1:]) >= limit:
-            yield f"protocol.commands.{node}", f"{node} does not exist; the last one is {node[0]}{limit - 1}"
+            kind = "host" if node[0] == "h" else "station"
+            yield f"protocol.commands.{node}", f"{node} does not exist; {there_are(limit, kind, node[0])}"
 
 
 def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
