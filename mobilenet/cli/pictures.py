@@ -156,7 +156,7 @@ def report(
 ) -> None:
     """Write a one-page report of a run or a study.
 
-    The page contains the verdict, the answer, metrics, figures, map and scenario. It works offline.
+    The page contains the verdict, a summary in words, metrics, figures, the map and the scenario. It works offline.
     """
     with reporting(reads=[directory]):
         from mobilenet.viz.report import draw

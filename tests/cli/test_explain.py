@@ -131,7 +131,7 @@ def test_files_without_it(written: Path, tmp_path: Path) -> None:
         assert "contains no provenance" in one_line(mobilenet("explain", name, place=tmp_path), 2)
     assert "no such file" in one_line(mobilenet("explain", "nothing.svg", place=tmp_path), 2)
     told = mobilenet("explain", "own.svg", "--from", tmp_path, place=tmp_path)
-    assert "expected the directory of a run or of a study" in one_line(told, 2)
+    assert "expected the directory of a run, of a study or of evaluated claims" in one_line(told, 2)
 
 
 @settings(max_examples=30)

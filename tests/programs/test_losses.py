@@ -118,7 +118,7 @@ def test_a_record_cannot_claim_losses(tmp_path: Path) -> None:
     [
         ({"loss": 1.5}, "loss"),
         ({"partitions": [{"since": 3, "until": 3, "apart": ["p0"]}]}, "should be later than since"),
-        ({"partitions": [{"since": 3, "until": 4, "apart": ["p9"]}]}, "p9 does not exist; expected processes from"),
+        ({"partitions": [{"since": 3, "until": 4, "apart": ["p9"]}]}, "p9 does not exist; there are"),
     ],
 )
 def test_what_is_wrong_is_one_line(network: dict[str, Any], why: str, tmp_path: Path) -> None:
