@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.answers import answers_in
 from mobilenet.artefact.archive import opened
-from mobilenet.artefact.comparing import Line, Sameness, compare_claims, compare_study
+from mobilenet.artefact.comparing import Line, Sameness, compare_claims, compare_search, compare_study
 from mobilenet.artefact.inside import require_inside
 from mobilenet.artefact.making import code_in, made_by, studies_of
 from mobilenet.artefact.parts import CLAIMS, STUDIES, Part
+from mobilenet.artefact.searches import CAPACITY, NAMES, answer_in, first_of, plan_of, verb_of
 from mobilenet.artefact.statements import differing_reports, differing_statements, not_compared
 from mobilenet.claim_files.answering import KEPT, MARK, Means, answer
 from mobilenet.claim_files.declaration import Claims
@@ -32,7 +33,9 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import counted, first_line
 from mobilenet.studies import OutError
 from mobilenet.studies.batch import Progress
+from mobilenet.studies.capacity.capacity import search
 from mobilenet.studies.csv_tables import read_rows
+from mobilenet.studies.sensitivity.sensitivity import run as screening
 from mobilenet.studies.spark import local_master, spark_session
 from mobilenet.studies.study import run_study
 
@@ -118,12 +121,29 @@ class _Again:
     def _study(self, part: Part, session: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
         how.say(f"{part.place}: again, {counted(_runs(part), 'run')} before")
+        if verb_of(part.path) is not None:
+            return self._search(part, session)
         done = run_study(
             part.path / "study.yaml", out, local_master(how.workers), how.progress, how.say, how.allow_code, session
         )
         if done.failed:
             return [Line(part.place, Sameness.UNFINISHED, done.failed[0])]
         return [compare_study(part.place, part.path, out, self.is_promised)]
+
+    def _search(self, part: Part, session: Any) -> list[Line]:
+        """Repeat a capacity search or a screening on the configurations of the archive."""
+        how, out, planned = self.how, self.folder / part.place, plan_of(part.path)
+        again = search if verb_of(part.path) == CAPACITY else screening
+        found = again(planned, out, local_master(how.workers), how.progress, how.say, how.allow_code, session)
+        if found.failed:
+            return [Line(part.place, Sameness.UNFINISHED, found.failed[0])]
+        what, words = f"{part.place}: {NAMES[str(verb_of(part.path))]}", first_of(part.path)
+        documents = answer_in(part.path, self.is_promised), answer_in(out, self.is_promised)
+        return [
+            compare_study(part.place, part.path, out, self.is_promised),
+            compare_search(what, part.path, out, words, documents, self.is_promised),
+            *(differing_reports(part, out) if self.is_promised else []),
+        ]
 
     def _claims(self, part: Part, session: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
@@ -156,6 +176,8 @@ def _parts(path: Path, kept: Path) -> list[Part]:
         require_inside(part)
         if part.kind == CLAIMS:
             _rows(part.path)
+        elif verb_of(part.path) is not None:
+            plan_of(part.path)
     return found
 
 

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 CLOSE = 1e-9  # relative
 CLOSE_TO_0 = 1e-12
+SEARCHES = ("capacity", "sensitivity")  # tables with the answers of searches
+APART = ("effects", *SEARCHES)  # tables that are not compared with those of a study
 
 
 class Sameness(Enum):
@@ -40,13 +42,40 @@ class Line(NamedTuple):
 
 def compare_study(what: str, kept: Path, again: Path, is_promised: bool) -> Line:
     """Compare the tables of a study; `is_promised`: whether the same bits are."""
-    worst = Line(what, Sameness.BITS, f"{_count(kept / 'runs.csv')} runs")
-    for name in _names(kept, "csv"):
+    names = _names(kept, "csv"), _names(kept, "parquet")
+    return _compare_tables(
+        Line(what, Sameness.BITS, f"{_count(kept / 'runs.csv')} runs"), kept, again, names, is_promised
+    )
+
+
+def compare_search(
+    what: str, kept: Path, again: Path, words: str, documents: tuple[Any, Any], is_promised: bool
+) -> Line:
+    """Compare the answer of a search; `words`: the answer in a few words; `documents`: the contents of its JSON."""
+    (name,) = (path.stem for path in kept.glob("*.csv") if path.stem in SEARCHES)
+    before, now = documents
+    line = Line(what, Sameness.BITS, words)
+    for key in dict.fromkeys((*before, *now)):
+        if before.get(key) == now.get(key):
+            continue
+        if is_promised or not _is_close(before.get(key), now.get(key)):
+            why = f"{key}: {_short(now.get(key))} here, {_short(before.get(key))} in the archive"
+            return Line(what, Sameness.DIFFERS, why)
+        line = line._replace(sameness=Sameness.NUMBERS)
+    return _compare_tables(line, kept, again, ([f"{name}.csv"], [f"{name}.parquet"]), is_promised)
+
+
+def _compare_tables(
+    worst: Line, kept: Path, again: Path, names: tuple[list[str], list[str]], is_promised: bool
+) -> Line:
+    """Compare tables by their names, CSV and Parquet; `worst`: the line if all are the same."""
+    what = worst.what
+    for name in names[0]:
         found = _compare_csv(kept / name, again / name)
         if found is not None and (found is not NUMBERS_ONLY or is_promised):
             return Line(what, Sameness.DIFFERS, f"{name}: {found}")
         worst = worst if found is None else worst._replace(sameness=Sameness.NUMBERS)
-    for name in _names(kept, "parquet") if is_promised else ():
+    for name in names[1] if is_promised else ():
         if _bytes(kept / name) != _bytes(again / name):
             return Line(what, Sameness.DIFFERS, f"{name}: other bytes")
     return worst
@@ -107,7 +136,7 @@ def _compare_csv(kept: Path, again: Path) -> str | None:
 
 def _names(folder: Path, suffix: str) -> list[str]:
     found = [path for pattern in ("", "tables/") for path in folder.glob(f"{pattern}*.{suffix}")]
-    return sorted(path.relative_to(folder).as_posix() for path in found if not path.name.startswith("effects."))
+    return sorted(path.relative_to(folder).as_posix() for path in found if path.stem not in APART)
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -137,6 +166,10 @@ def _number(text: str) -> float | str:
 
 
 def _is_close(a: Any, b: Any) -> bool:
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(x == y or _is_close(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(a[key] == b[key] or _is_close(a[key], b[key]) for key in a)
     if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, int | float) or not isinstance(b, int | float):
         return False
     try:

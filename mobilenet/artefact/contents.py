@@ -3,6 +3,7 @@
 Model     studies/NAME/          study.yaml, the configurations with the files that they name (tracks, walls, plug-ins,
                                  programs), the table of runs, tables, comparison, figures; run directories are left
                                  out, as the check makes them again
+                                 of a capacity search or a screening also its answer
           claims/NAME/           claims.yaml, the answers, and a study for each experiment in a folder of its name
 Shapes    name in the archive -> content
 Errors    ArtefactError, StudyError: not finished, or not a directory that can be run again
@@ -18,6 +19,8 @@ from tempfile import TemporaryDirectory
 from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.answers import Files, answers_of, require_answered
 from mobilenet.artefact.parts import STUDIES, Part
+from mobilenet.artefact.searches import FILES as ANSWERS_OF_SEARCHES
+from mobilenet.artefact.searches import pictures_of, plan_of, verb_of
 from mobilenet.claim_files.answering import KEPT
 from mobilenet.claim_files.declaration import Claims
 from mobilenet.rundir.provenance import carried, inputs_of
@@ -35,12 +38,21 @@ PICTURES = (".svg", ".png", ".pdf")
 def files_of(part: Part) -> Files:
     """Return all files of a part by their names in the archive. Raises ArtefactError, StudyError."""
     if part.kind == STUDIES:
-        return _study(part.path, part.place)
+        return _study(part.path, part.place) | _search(part)
     require_answered(part.path)
     claims, files = Claims.load(part.path / KEPT), answers_of(part.path, part.place)
     for name in claims.experiments:
         files |= _study(part.path / name, f"{part.place}/{name}")
     return files
+
+
+def _search(part: Part) -> Files:
+    """Return the answer of a capacity search or a screening, if the part is one, and if it can be made again."""
+    if (verb := verb_of(part.path)) is None:
+        return {}
+    plan_of(part.path)
+    files = {name: (part.path / name).read_bytes() for name in ANSWERS_OF_SEARCHES[verb]}
+    return {f"{part.place}/{name}": data for name, data in {**files, **dict(pictures_of(part.path))}.items()}
 
 
 def _study(path: Path, place: str) -> Files:

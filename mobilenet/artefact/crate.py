@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from mobilenet.artefact.parts import CLAIMS, STUDIES
-from mobilenet.artefact.readme import CRATE, Summary
+from mobilenet.artefact.readme import CRATE, Summary, contents
 
 VERSION = "https://w3id.org/ro/crate/1.3"
 KINDS = {
@@ -34,8 +34,9 @@ DESCRIPTIONS = {
     "README.md": "Contents, claims with their answers, and how to check them", "requirements.lock": "Dependencies",
     "installed.txt": "Installed packages", "study.yaml": "Study file", "claims.yaml": "Claims file",
     "claims": "Answers to the claims", "runs": "Planned runs and their states", "comparison": "Comparison of levels",
-    "effects": "Effects of levels",
+    "effects": "Effects of levels", "capacity": "Answer of the capacity search", "sensitivity": "Ranking of the keys",
 }  # fmt: skip
+MADE = (".csv", ".parquet", ".svg", ".png", ".pdf", "claims.json", "capacity.json", "capacity.md")
 NO_LICENSE = "No licence is stated"
 Entity = dict[str, Any]
 
@@ -64,7 +65,7 @@ def metadata(about: About, parts: Sequence[Summary], files: Mapping[str, bytes],
     ]  # fmt: skip
     for one, top in zip(parts, tops, strict=True):
         inside = [name for name in sorted(files) if name.startswith(top)]
-        what = "Answered claims" if one.part.kind == CLAIMS else "Study"
+        what = "Answered claims" if one.part.kind == CLAIMS else one.kind
         graph.append(
             {
                 "@id": _id(top), "@type": "Dataset", "name": f"{what}: {one.part.name}", "hasPart": _links(inside),
@@ -78,11 +79,9 @@ def metadata(about: About, parts: Sequence[Summary], files: Mapping[str, bytes],
 
 
 def _description(parts: Sequence[Summary]) -> str:
-    claims = sum(len(one.answers) for one in parts)
-    studies = sum(one.part.kind == STUDIES for one in parts)
     return (
-        f"{studies} studies and {claims} evaluated claims about simulated mobile networks, with all scenarios, tables"
-        " and figures; `mobilenet artefact check` runs them again"
+        f"{contents(parts)} about simulated mobile networks, with all scenarios, tables and figures;"
+        " `mobilenet artefact check` runs them again"
     )
 
 
@@ -107,9 +106,11 @@ def _program(made_by: Mapping[str, Any]) -> Entity:
 
 def _action(one: Summary, inside: Sequence[str]) -> Entity:
     command, source = ("claims", "claims.yaml") if one.part.kind == CLAIMS else ("study", "study.yaml")
-    made = [name for name in inside if name.endswith((".csv", ".parquet", ".svg", ".png", ".pdf", "claims.json"))]
+    made = [name for name in inside if name.endswith(MADE)]
+    name = f"mobilenet {command} {one.part.place}/{source}"
     return {
-        "@id": f"#{one.part.place}", "@type": "CreateAction", "name": f"mobilenet {command} {one.part.place}/{source}",
+        "@id": f"#{one.part.place}", "@type": "CreateAction",
+        "name": name if one.search is None else one.search.placed(one.part.place),
         "instrument": {"@id": "#mobilenet"}, "object": _links([f"{one.part.place}/{source}"]), "result": _links(made),
     }  # fmt: skip
 

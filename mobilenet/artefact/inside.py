@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.parts import CLAIMS, Part
+from mobilenet.artefact.searches import verb_of
 from mobilenet.claim_files.answering import KEPT
 from mobilenet.scenario.base import read
 from mobilenet.scenario.yaml_reader import Node
@@ -47,6 +48,8 @@ def _require_complete(path: Path) -> None:
         raise ArtefactError(f"{file}: missing in the archive")
     if _value(read(file), "scenario") != CONFIGURATION.format(0) or not (path / KEPT_FACTORS).is_file():
         raise ArtefactError(f"{file}: expected the study.yaml of a study's directory")
+    if verb_of(path) is not None:
+        _require_plain_levels(file)
     study = Study.load(file)
     count = math.prod(len(study.levels(factor)) for factor in study.factors)
     there = sum(1 for _ in (path / "configurations").glob("c*"))
@@ -60,6 +63,14 @@ def _require_complete(path: Path) -> None:
             name = PurePosixPath(str(node.value))
             if name.is_absolute() or ".." in name.parts:
                 raise ArtefactError(f"{scenario}: {str(node.value)[:100]!r} is outside the archive")
+
+
+def _require_plain_levels(file: Path) -> None:
+    """The levels of a search are set once more, in the first configuration, so they may name no files."""
+    root = read(file)
+    factors = root.value.get("factors") if isinstance(root.value, dict) else None
+    for node in _names(factors) if factors is not None else ():
+        raise ArtefactError(f"{file}: {str(node.value)[:100]!r} is a file; expected levels of a search without files")
 
 
 def _value(node: Node, key: str) -> object:

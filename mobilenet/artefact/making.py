@@ -21,6 +21,7 @@ from mobilenet.artefact.contents import files_of
 from mobilenet.artefact.crate import About, metadata
 from mobilenet.artefact.parts import CLAIMS, Part, parts_of
 from mobilenet.artefact.readme import CRATE, INSTALLED, LOCK, Summary, readme
+from mobilenet.artefact.searches import search_in
 from mobilenet.artefact.writing import write
 from mobilenet.claim_files.answering import KEPT, MARK
 from mobilenet.claim_files.declaration import Claims
@@ -107,6 +108,7 @@ def summary_of(part: Part) -> Summary:
         sum(len(open_store(study).configurations) for study in studies),
         answers,
         sorted(set().union(*(code_in(study) for study in studies))),
+        search_in(part.path) if part.kind != CLAIMS else None,
     )
 
 

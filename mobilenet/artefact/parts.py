@@ -16,11 +16,10 @@ from mobilenet.claim_files.declaration import Claims
 from mobilenet.quoting import as_file_name, quoted
 
 STUDIES, CLAIMS = "studies", "claims"  # their folders in the archive
-OF_SEARCHES = ("capacity.json", "sensitivity.csv")  # made by commands that do not run all of study.yaml
 
 
 class Part(NamedTuple):
-    """A study or a file of claims, and its directory."""
+    """A study, which may be that of a search, or a file of claims, and its directory."""
 
     kind: str  # STUDIES or CLAIMS
     name: str
@@ -51,8 +50,6 @@ def _part(path: Path) -> Part:
     if (path / MARK).is_file():
         return Part(CLAIMS, name, path)
     if (path / "study.yaml").is_file():
-        if search := next((one for one in OF_SEARCHES if (path / one).exists()), None):
-            raise ArtefactError(f"{path}: contains {search}; expected the directory of a study or of evaluated claims")
         return Part(STUDIES, name, path)
     raise ArtefactError(f"{path}: expected the directory of a study or of evaluated claims, or a claims file")
 

@@ -6,22 +6,28 @@ Source    ours: docs/guide/artefact.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mobilenet.artefact.archive import CHECKSUMS
 from mobilenet.artefact.parts import CLAIMS, Part
+from mobilenet.artefact.searches import Search, answer_lines
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import counted, shown
 from mobilenet.rundir.stamp import PLACE
 
 LOCK, INSTALLED, CRATE = "requirements.lock", "installed.txt", "ro-crate-metadata.json"
-HEAD = ("claim", "sentence", "answer", "value", "required", "runs")
+HEAD = ("claim", "sentence", "answer", "value", "interval", "required", "runs")
+OF_STUDIES = (
+    "`studies/NAME/`", "a study: `study.yaml`, the scenario of each configuration with the files that it names,"
+    " tables as CSV and Parquet, comparison, figures"
+)  # fmt: skip
+OF_SEARCHES = "; of a capacity search or a screening also its answer (`capacity.*`, `sensitivity.*`)"
+OF_CLAIMS = (
+    "`claims/NAME/`", "`claims.yaml`, its answers as JSON, CSV, Parquet and Markdown, and a study for each experiment"
+)  # fmt: skip
 FILES = (
-    ("`studies/NAME/`", "a study: `study.yaml`, the scenario of each configuration with the files that it names,"
-     " tables as CSV and Parquet, comparison, figures"),
-    ("`claims/NAME/`", "`claims.yaml`, its answers as JSON, CSV, Parquet and Markdown, and a study for each"
-     " experiment"),
     (f"`{CHECKSUMS}`", "SHA-256 of each file, and the versions with which the archive was made"),
     (f"`{CRATE}`", "metadata, as RO-Crate 1.3"),
 )  # fmt: skip
@@ -35,6 +41,14 @@ class Summary(NamedTuple):
     configurations: int
     answers: Sequence[Mapping[str, Any]]  # rows of claims.json
     code: Sequence[str]  # plug-ins and programs, by their names in the scenarios
+    search: Search | None = None  # the answer, if the study is that of a search
+
+    @property
+    def kind(self) -> str:
+        """Return what it is, in words."""
+        if self.part.kind == CLAIMS:
+            return "Claims"
+        return "Study" if self.search is None else self.search.title
 
 
 def readme(title: str, parts: Sequence[Summary], made_by: Mapping[str, str | None], lock: str) -> str:
@@ -46,7 +60,7 @@ def readme(title: str, parts: Sequence[Summary], made_by: Mapping[str, str | Non
         "## Check",
         "Install this version of mobilenet, and let it run everything again. The check needs no network:",
         f"    mobilenet artefact check FILE.zip{' --allow-code' if code else ''}",
-        "For each claim and each study, the command prints whether the results are the same.",
+        "For each claim, each study and each search, the command prints whether the results are the same.",
     ]
     if code:
         names = ", ".join(f"`{name}`" for name in code)
@@ -58,8 +72,16 @@ def readme(title: str, parts: Sequence[Summary], made_by: Mapping[str, str | Non
     for one in parts:
         blocks += _part(one)
     packages = "its exact dependencies" if lock == LOCK else "the packages that were installed"
-    blocks += ["## Files", table(("file", "content"), [*map(list, FILES), [f"`{lock}`", packages]]).rstrip()]
+    files = [*map(list, _folders(parts)), *map(list, FILES), [f"`{lock}`", packages]]
+    blocks += ["## Files", table(("file", "content"), files).rstrip()]
     return "\n\n".join(blocks) + "\n"
+
+
+def _folders(parts: Sequence[Summary]) -> Iterator[tuple[str, str]]:
+    if any(one.part.kind != CLAIMS for one in parts):
+        yield OF_STUDIES[0], OF_STUDIES[1] + (OF_SEARCHES if any(one.search for one in parts) else "")
+    if any(one.part.kind == CLAIMS for one in parts):
+        yield OF_CLAIMS
 
 
 def _commit(made_by: Mapping[str, str | None]) -> str:
@@ -69,18 +91,24 @@ def _commit(made_by: Mapping[str, str | None]) -> str:
 
 
 def _in_words(parts: Sequence[Summary]) -> str:
-    studies = [one for one in parts if one.part.kind != CLAIMS]
-    claims = sum(len(one.answers) for one in parts)
-    found = [counted(len(studies), "study")] if studies else []
-    found += [counted(claims, "claim")] if claims else []
     runs = sum(one.runs for one in parts)
-    return " and ".join(found) + (f", {counted(runs, 'run')} in all" if runs else "")
+    return contents(parts) + (f", {counted(runs, 'run')} in all" if runs else "")
+
+
+def contents(parts: Sequence[Summary]) -> str:
+    """Return `1 study, 1 capacity search and 4 claims`."""
+    kinds = Counter(one.kind.lower() for one in parts if one.part.kind != CLAIMS)
+    found = [counted(count, kind) for kind, count in kinds.items()]
+    claims = sum(len(one.answers) for one in parts)
+    found += [counted(claims, "claim")] if claims else []
+    return f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else "".join(found)
 
 
 def _part(one: Summary) -> list[str]:
     runs = f": {counted(one.configurations, 'configuration')}, {counted(one.runs, 'run')}" if one.runs else ""
     if one.part.kind != CLAIMS:
-        return [f"## Study: {one.part.name}", f"`{one.part.place}/study.yaml`{runs}."]
+        head = [f"## {one.kind}: {one.part.name}", f"`{one.part.place}/study.yaml`{runs}."]
+        return head if one.search is None else [*head, *answer_lines(one.search), *_command(one, one.search)]
     rows = [[cell.replace("|", "\\|").replace("\n", " ") for cell in _cells(row)] for row in one.answers]
     return [
         f"## Claims: {one.part.name}",
@@ -90,8 +118,19 @@ def _part(one: Summary) -> list[str]:
     ]
 
 
+def _command(one: Summary, search: Search) -> list[str]:
+    return ["The check repeats this command:", f"    {search.placed(one.part.place)}"]
+
+
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    value, unit = row.get("value"), f" {row['unit']}" if row.get("unit") else ""
-    number = f"{shown(value)}{unit}" if isinstance(value, int | float) else str(value or "–")
+    unit = f" {row['unit']}" if row.get("unit") else ""
+    value, low, high = (_number(row.get(name)) for name in ("value", "low", "high"))
+    number = f"{value}{unit}" if value else "–"
+    interval = f"{low} to {high}{unit}" if low and high else "–"
     texts = (str(row.get(name) or "") for name in ("claim", "says", "answer"))
-    return [*texts, number, str(row.get("required") or ""), str(row.get("replications") or "")]
+    return [*texts, number, interval, str(row.get("required") or ""), str(row.get("replications") or "")]
+
+
+def _number(value: Any) -> str:
+    """Return a number of claims.json, where infinite ones are texts."""
+    return shown(value) if isinstance(value, int | float) else str(value or "")

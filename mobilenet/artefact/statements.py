@@ -22,6 +22,7 @@ from mobilenet.artefact.crate import About, metadata
 from mobilenet.artefact.making import summary_of
 from mobilenet.artefact.parts import CLAIMS, Part
 from mobilenet.artefact.readme import CRATE, INSTALLED, LOCK, readme
+from mobilenet.artefact.searches import CAPACITY, PICTURES, verb_of
 from mobilenet.claim_files.answering import MARK
 
 README, FIGURES = "README.md", "figures"
@@ -30,12 +31,21 @@ LICENSES = "https://spdx.org/licenses/"
 
 
 def differing_reports(part: Part, again: Path) -> list[Line]:
-    """Return a line for each report of answers that does not come out again; claims.json is compared by claim."""
+    """Return a line for each report of answers that does not come out again; claims.json and
+    capacity.json are compared by their contents.
+    """
     return [
         Line(f"{part.place}/{name}", Sameness.DIFFERS, "other bytes")
-        for name in REPORTS
+        for name in reports_of(part)
         if _bytes(part.path / name) != _bytes(again / name)
     ]
+
+
+def reports_of(part: Part) -> tuple[str, ...]:
+    """Return the files of a part that repeat its answers for readers."""
+    if part.kind == CLAIMS:
+        return REPORTS
+    return ("capacity.md",) if verb_of(part.path) == CAPACITY else ()
 
 
 def differing_statements(kept: Path, parts: Sequence[Part], by: Mapping[str, str | None]) -> list[Line]:
@@ -58,10 +68,11 @@ def not_compared(kept: Path, parts: Sequence[Part], is_promised: bool) -> list[s
     """Return the names of what the check does not vouch for."""
     never = ("effects.csv", "effects.parquet", "comparison.json")
     found = [name for name in _names(kept) if f"/{FIGURES}/" in f"/{name}" or name.rpartition("/")[2] in never]
+    found += [f"{part.place}/{name}" for part in parts for name in PICTURES if (part.path / name).is_file()]
     found += [name for name in (LOCK, INSTALLED) if (kept / name).is_file()]
     if not is_promised:
         found += [README, CRATE]
-        found += [f"{part.place}/{name}" for part in parts if part.kind == CLAIMS for name in REPORTS]
+        found += [f"{part.place}/{name}" for part in parts for name in reports_of(part)]
         found += [name for name in _names(kept) if name.endswith(".parquet")]
     return sorted(set(found))
 

@@ -103,7 +103,15 @@ def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> No
     """Draw and print the answer; exit unless there is one, all runs were made, and none is violated."""
     from mobilenet.rundir.provenance import stamping_of
     from mobilenet.studies.capacity.question import normal_form
-    from mobilenet.studies.capacity.words import HEAD, answer, assurance, more_runs, point_rows, support
+    from mobilenet.studies.capacity.words import (
+        HEAD,
+        answer,
+        assurance,
+        document,
+        more_runs,
+        point_rows,
+        support,
+    )
     from mobilenet.viz.capacity import draw
     from mobilenet.viz.files import together
 
@@ -115,7 +123,7 @@ def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> No
             for suffix in ("svg", "png"):
                 draw(found, fresh / f"capacity.{suffix}")
     if as_json:
-        say(json.dumps(found.json(), indent=1), always=True)
+        say(json.dumps(document(found), indent=1), always=True)
     print_table((found.asked.key, *HEAD), point_rows(found))
     for line in (answer(found), *support(found), assurance(found)):
         say(line)

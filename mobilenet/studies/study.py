@@ -74,12 +74,13 @@ def run_study(
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
     session: SparkSession | None = None,
+    command: str | None = None,
 ) -> Result:
     """Run everything that is missing; `progress` is called now and then, `say` for each repair;
     `allow_code`: as for mobilenet.run.
 
     `study` is a file, or a study that no file holds, which needs `out`. `session`: one of `master` that is open
-    already.
+    already. `command`: for the provenance of its tables, if it is not `mobilenet study`.
     """
     if isinstance(study, Path):
         file, study = study, Study.load(study)
@@ -95,7 +96,7 @@ def run_study(
         with nullcontext(session) if session is not None else spark_session(master) as spark:
             require_programs(store, spark)
             targets = run_all(store, spark, progress)
-            unstable = write_tables(store, targets, spark)
+            unstable = write_tables(store, targets, spark, command)
         rows = read_rows(store.path / "runs.csv")
         if study.compare is not None:
             compare_study(store.path)

@@ -67,9 +67,14 @@ class Aggregated(NamedTuple):
     runs: pa.Table  # RUN_COLUMNS, by replication
 
 
-def write_tables(store: Store, targets: list[int], spark: SparkSession | None = None) -> set[int]:
-    """All tables; the configurations that are unstable. `targets`: of each configuration, its replications."""
-    with stamping(made(f"mobilenet study STUDY/study.yaml{store.permission()}", _inputs(store, targets))):
+def write_tables(
+    store: Store, targets: list[int], spark: SparkSession | None = None, command: str | None = None
+) -> set[int]:
+    """All tables; the configurations that are unstable. `targets`: of each configuration, its replications; `command`:
+    the one that makes the directory, if it is not `mobilenet study`.
+    """
+    command = f"mobilenet study STUDY/study.yaml{store.permission()}" if command is None else command
+    with stamping(made(command, _inputs(store, targets))):
         if spark is None:
             found = (_aggregated(table, store.study.confidence) for table in in_order(store.measured, targets))
             return _write(store, found)

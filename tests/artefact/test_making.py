@@ -68,6 +68,7 @@ def test_what_it_contains(archive: Path, study: Store) -> None:
     text = files["README.md"].decode()
     assert text.startswith("# Loss | äö\n") and "1 study, 4 runs in all" in text
     assert "    mobilenet artefact check FILE.zip\n" in text and "--allow-code" not in text
+    assert "`studies/NAME/`" in text and "`claims/NAME/`" not in text
     with opened(archive) as found:
         found.verify()
         assert found.digests == {name: sha256(data).hexdigest() for name, data in files.items()}
@@ -155,6 +156,9 @@ def test_what_is_refused(study: Store, tmp_path: Path) -> None:
     search = tmp_path / "search"
     shutil.copytree(study.path, search)
     (search / "capacity.json").write_text("{}")
+    both = tmp_path / "both"
+    shutil.copytree(search, both)
+    (both / "sensitivity.csv").write_text("")
     (tmp_path / "answers").mkdir()
     (tmp_path / "answers" / "claims.json").write_text('{"claims": []}')
     (tmp_path / "claims.yaml").write_text("claims: {a: {relation: no_violation, schedules: 1}}\n")
@@ -164,7 +168,8 @@ def test_what_is_refused(study: Store, tmp_path: Path) -> None:
     for words, what in (
         (["unfinished", *out], "unfinished: 1 of 4 runs are missing; repeat the command that made it"),
         (["link", *out], "link/configurations/c000/x.csv: is a link"),
-        (["search", *out], "search: contains capacity.json; expected the directory of a study"),
+        (["search", *out], "search/capacity.csv: missing; repeat the command that made the directory"),
+        (["both", *out], "both: contains the answers of two commands; expected one directory for each"),
         (["answers", *out], "answers: has no claims.yaml; run the same `mobilenet claims` command again"),
         (["claims.yaml", *out], "does not contain its answers; run `mobilenet claims claims.yaml` first"),
         (["empty", *out], "empty: expected the directory of a study or of evaluated claims, or a claims file"),
@@ -191,7 +196,11 @@ def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
     assert mobilenet("claims", "safe.yaml", "-q", place=tmp_path).returncode == 0
     assert followed(tmp_path, "artefact", "safe.yaml", "-o", "x.zip") == [["artefact", "check", "x.zip"]]
     text = unzipped(tmp_path / "x.zip")["README.md"].decode()
-    assert "contains 1 claim, made with" in text and "| safe | a \\| b | holds | 0 | 0 | 2 |" in text
+    assert (
+        "contains 1 claim, made with" in text
+        and "| safe | a \\| b | holds | 0 | 0 to 0.7764 | 0 | 2 |" in text
+        and "`studies/NAME/`" not in text
+    )
     done = mobilenet("artefact", "check", "x.zip", "--out", "kept", place=tmp_path)
     assert done.returncode == 0 and "claims/safe-claims: safe  same to the bit  holds" in done.stdout, done
     assert done.stdout.splitlines()[-1] == "Next: unpack x.zip, and read README.md"

@@ -96,7 +96,7 @@ class Found:
         ]
 
     def json(self) -> dict[str, Any]:
-        """Return what capacity.json holds; infinite numbers, which JSON lacks, are texts."""
+        """Return the numbers of capacity.json; infinite ones, which JSON lacks, are texts."""
         return {
             "vary": self.asked.key,
             "from": self.asked.values[0],

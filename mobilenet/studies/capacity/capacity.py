@@ -25,7 +25,7 @@ from mobilenet.studies.capacity.answer import Found
 from mobilenet.studies.capacity.feasibility import Judge, Judged, Row
 from mobilenet.studies.capacity.question import Plan, normal_form
 from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
-from mobilenet.studies.capacity.words import markdown, progress_note
+from mobilenet.studies.capacity.words import document, markdown, progress_note
 from mobilenet.studies.commands import require_programs
 from mobilenet.studies.configurations import highest_replications
 from mobilenet.studies.csv_tables import read_rows
@@ -127,16 +127,17 @@ def search(
     """Run what is missing, and write the answer into the directory. `session`: one of `master` that is open already."""
     require_master(master)
     store = create(plan.study, out, allow_code, say)
+    command = normal_form(plan.question, bool(store.code()))
     with store.alone():
         rounds = Rounds(plan, store)
         with nullcontext(session) if session is not None else spark_session(master) as spark:
             require_programs(store, spark)
             targets = run_all(store, spark, progress, rounds)
-            write_tables(store, targets, spark)
+            write_tables(store, targets, spark, command)
         found = rounds.found(targets)
-        with stamping_of(out, normal_form(plan.question, bool(store.code()))):
+        with stamping_of(out, command):
             write_rows(out, "capacity", found.rows())
-            write_json(out / "capacity.json", in_document(found.json()))
+            write_json(out / "capacity.json", in_document(document(found)))
             write_text(out / "capacity.md", in_text(markdown(found), "\n<!-- ", " -->"))
         planned, made = read_rows(out / "runs.csv"), read_rows(store.tables / "runs.csv")
     return Outcome(

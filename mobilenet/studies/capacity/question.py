@@ -97,7 +97,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
     except ScenarioError as error:
         raise ScenarioError(f"{question.name}: {error}") from None
     is_whole = _takes_only_whole(question, bare)
-    values = _values(question, is_whole)
+    values = values_of(question, is_whole)
     study = _study(question, values)
     for one, text in zip(wanted, question.require, strict=True):
         try:
@@ -196,7 +196,7 @@ def _fixed(question: Question, study: Study) -> list[Change]:
     return [Change(text, f"{question.word('set')} {text}") for text in values.values()]
 
 
-def _values(question: Question, is_whole: bool) -> tuple[float | int, ...]:
+def values_of(question: Question, is_whole: bool) -> tuple[float | int, ...]:
     low, high = sorted((question.low, question.high))
     span = high - low
     step = question.resolution if question.resolution is not None else _round_step(span, is_whole)
@@ -228,7 +228,7 @@ def _require_steps(question: Question, count: int) -> None:
 def _study(question: Question, values: tuple[float | int, ...] | None) -> Study:
     """Without values: only the scenario and what is set."""
     given = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
-    wanted: dict[str, Any] = {"scenario": given, "seed": question.seed, "set": _changes(question)}
+    wanted: dict[str, Any] = {"scenario": given, "seed": question.seed, "set": changes_of(question)}
     if values is not None:
         if question.vary in wanted["set"]:
             raise ScenarioError(f"{question.word('set')} {question.vary}: it is the key that varies")
@@ -236,7 +236,7 @@ def _study(question: Question, values: tuple[float | int, ...] | None) -> Study:
     return Study.of(wanted, Path(), question.name)
 
 
-def _changes(question: Question) -> dict[str, Any]:
+def changes_of(question: Question) -> dict[str, Any]:
     if isinstance(question.set, Mapping):
         return dict(question.set)
     return {key: node.plain() for key, node in given_values(question.set, question.word("set")).items()}
@@ -253,7 +253,8 @@ def command_of(question: Question, scenario: str, out: Path | None = None, allow
         ("error", question.error, 0.05), ("seed", question.seed, 1),
     ]  # fmt: skip
     for name, value, default in options:
-        words += [] if value == default else [f"--{name}", f"{value:.12g}"]
+        text = f"{value:.12g}" if isinstance(value, float) else str(value)
+        words += [] if value == default else [f"--{name}", text]
     for text in _texts_of_set(question):
         words += ["--set", shlex.quote(text)]
     words += [] if out is None else ["--out", quoted(out)]

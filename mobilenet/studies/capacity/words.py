@@ -9,6 +9,7 @@ Source    ours: docs/guide/capacity.md
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from mobilenet.metrics.registry import unit_of
 from mobilenet.quoting import counted, shown
@@ -85,6 +86,11 @@ def assurance(found: Found) -> str:
         f" tolerance ({tolerances}){assumed};"
         f" {counted(found.runs, 'run')}"
     )
+
+
+def document(found: Found) -> dict[str, Any]:
+    """Return capacity.json: the numbers, and the same in sentences."""
+    return found.json() | {"sentences": [answer(found), *support(found), assurance(found)]}
 
 
 def more_runs(found: Found) -> int:

@@ -26,6 +26,7 @@ from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.batch import Progress
+from mobilenet.studies.configurations import configurations
 from mobilenet.studies.csv_tables import table_rows, values_of_runs
 from mobilenet.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
 from mobilenet.studies.effects import SCREENING
@@ -97,7 +98,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
             raise ScenarioError(f"{question.option} {one.key}: {question.word_for_set} gives it a fixed value")
     _require_possible(question, bare, found)
     points = trajectories(len(found), question.trajectories, question.seed)
-    levels = _levels(found, points)
+    levels = levels_of(found, points)
     if len(levels) > MOST_LEVELS:
         raise ScenarioError(
             f"{question.option}: {len(found)} keys and {question.trajectories} trajectories make {len(levels)} points,"
@@ -126,11 +127,17 @@ def run(
     """Run what is missing, and write the ranking by every metric into the directory. `session`: one of `master` that
     is open.
     """
-    done = run_study(plan.study, out, master, progress, say, allow_code, session)
+    command = normal_form(plan, _has_code(plan.study, allow_code))
+    done = run_study(plan.study, out, master, progress, say, allow_code, session, command)
     if not done.failed:
-        with stamping_of(out, normal_form(plan, bool(done.store.code()))):
+        with stamping_of(out, command):
             write_rows(out, SCREENING, _rows(plan, out))
     return done
+
+
+def _has_code(study: Study, allow_code: bool) -> bool:
+    found = configurations(study, allow_code)
+    return any(any(study.scenario_of(one.number, one.overrides).code()) for one in found)
 
 
 def normal_form(plan: Plan, allow_code: bool) -> str:
@@ -198,7 +205,7 @@ def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
     )
 
 
-def _levels(found: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
+def levels_of(found: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
     """A mapping from keys to values for each different point."""
     different = dict.fromkeys(_places(points, [len(one.values) for one in found]))
     return [

@@ -1,0 +1,155 @@
+"""Capacity searches and screenings in an archive: their answers, and how they are made again.
+
+Model     such a part is a study whose runs its command has chosen. The command is in the answer, in normal form; it is
+          made again on the configurations of the archive, and the answers are compared
+Errors    ArtefactError, StudyError: an answer that is damaged, or not about the study in its directory
+Source    ours: docs/guide/artefact.md; mobilenet/studies/kept_commands.py
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mobilenet.artefact import ArtefactError
+from mobilenet.quoting import shown
+from mobilenet.rundir.provenance import carried
+from mobilenet.rundir.stamp import KEY
+from mobilenet.studies.capacity import kept as of_capacity
+from mobilenet.studies.csv_tables import read_rows
+from mobilenet.studies.sensitivity import kept as of_screening
+
+CAPACITY, SCREENING = "capacity", "sensitivity"  # the verbs of their commands, and the names of their files
+TITLES = {CAPACITY: "Capacity search", SCREENING: "Screening"}
+NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # of what is compared
+ANSWERS = {CAPACITY: of_capacity.ANSWER, SCREENING: of_screening.ANSWER}
+FILES = {
+    CAPACITY: (of_capacity.ANSWER, "capacity.csv", "capacity.parquet", "capacity.md"),
+    SCREENING: ("sensitivity.csv", of_screening.ANSWER),
+}
+PICTURES = ("capacity.svg", "capacity.png")
+WORDS = 120  # of what a README repeats, at most, in each cell
+
+
+@dataclass(frozen=True)
+class Search:
+    """The answer of a search, for README and metadata."""
+
+    verb: str
+    command: str  # in normal form, where STUDY stands for the directory
+    sentences: Sequence[str] = ()
+    ranking: Sequence[Mapping[str, str]] = ()
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.verb]
+
+    def placed(self, place: str) -> str:
+        """Return its command with a directory."""
+        words = shlex.split(self.command)
+        return shlex.join(place + word[len("STUDY") :] if word.startswith("STUDY/") else word for word in words)
+
+
+def verb_of(path: Path) -> str | None:
+    """Return what has made a study's directory: `capacity` or `sensitivity`; None: neither."""
+    found = [verb for verb, names in FILES.items() if any((path / name).exists() for name in names)]
+    if len(found) > 1:
+        raise ArtefactError(f"{path}: contains the answers of two commands; expected one directory for each")
+    return found[0] if found else None
+
+
+def plan_of(path: Path) -> Any:
+    """Return the plan of the search that has made a directory. Raises StudyError, ScenarioError."""
+    verb = verb_of(path)
+    missing = [name for name in FILES[str(verb)] if not (path / name).is_file()]
+    if missing:
+        raise ArtefactError(f"{path / missing[0]}: missing; repeat the command that made the directory")
+    return of_capacity.read_back(path) if verb == CAPACITY else of_screening.read_back(path)
+
+
+def search_in(path: Path) -> Search | None:
+    """Return the answer of the search that has made a directory; None for other studies."""
+    if (verb := verb_of(path)) is None:
+        return None
+    found = carried(path / ANSWERS[verb])
+    command = found.command if found is not None else f"mobilenet {verb}"
+    if verb == CAPACITY:
+        sentences = document_of(path).get("sentences")
+        texts = [one for one in sentences if isinstance(one, str)] if isinstance(sentences, list) else []
+        return Search(verb, command, texts)
+    question, _ = of_screening.read_question(path)
+    return Search(
+        verb, command, (), [row for row in read_rows(path / FILES[verb][0]) if row["metric"] in question.metrics]
+    )
+
+
+def document_of(path: Path) -> dict[str, Any]:
+    """Return capacity.json without its provenance. Raises ArtefactError."""
+    file = path / ANSWERS[CAPACITY]
+    try:
+        found = json.loads(file.read_bytes())
+        return {key: value for key, value in found.items() if key != KEY}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        raise ArtefactError(f"{file}: damaged; repeat the command that made it") from None
+
+
+def answer_in(path: Path, with_words: bool) -> dict[str, Any]:
+    """Return what is compared of capacity.json; other versions may word sentences differently."""
+    if verb_of(path) != CAPACITY:
+        return {}
+    found = document_of(path)
+    return found if with_words else {key: value for key, value in found.items() if key != "sentences"}
+
+
+def pictures_of(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures of an answer that were drawn from it."""
+    made_by = carried(path / ANSWERS[CAPACITY])
+    for name in PICTURES:
+        file = path / name
+        if file.is_file() and not file.is_symlink() and carried(file) == made_by:
+            yield name, file.read_bytes()
+
+
+def answer_lines(one: Search) -> list[str]:
+    """Return the answer as blocks of Markdown."""
+    if one.verb == CAPACITY:
+        return ["\n".join(f"- {' '.join(text.split())[:500]}" for text in one.sentences)]
+    rows = [
+        (
+            row["metric"], row["range"], _number(row["size"]),
+            f"{_number(row['low'])} to {_number(row['high'])}", _number(row["p_adjusted"]),
+        )
+        for row in one.ranking
+    ]  # fmt: skip
+    head = ("metric", "key", "size", "interval", "p (Holm)")
+    lines = [
+        head,
+        tuple("---" for _ in head),
+        *(tuple(cell.replace("|", "\\|")[:WORDS] for cell in row) for row in rows),
+    ]
+    return ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
+
+
+def _number(text: str) -> str:
+    try:
+        return shown(float(text))
+    except ValueError:
+        return text
+
+
+def first_of(path: Path) -> str:
+    """Return the answer of a search in a few words."""
+    if verb_of(path) == CAPACITY:
+        found = document_of(path)
+        value = found.get("value")
+        return str(found.get("verdict")) + (f": {value}" if value is not None else "")
+    try:
+        keys = [row["key"] for row in search_in(path).ranking]  # type: ignore[union-attr]
+    except (KeyError, csv.Error):
+        return ""
+    return f"first: {keys[0]}" if keys else ""

@@ -1,0 +1,62 @@
+"""Read a screening back from its directory, so that it can be made again anywhere.
+
+Model     the question is in the command of sensitivity.parquet; points and scenarios are those of the directory, and
+          the points must be those of the command's trajectories
+Errors    StudyError: a directory that the command does not make, ScenarioError for its files
+Source    ours: docs/guide/artefact.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.studies import StudyError
+from mobilenet.studies.declaration import KEPT, Replications, Study, given_values, unlabelled
+from mobilenet.studies.effects import SCREENING
+from mobilenet.studies.kept_commands import options_in, provenance_in, require_made_by
+from mobilenet.studies.sensitivity.ranges import ranges
+from mobilenet.studies.sensitivity.screening import trajectories
+from mobilenet.studies.sensitivity.sensitivity import POINT, Plan, Question, levels_of, normal_form
+
+ANSWER = f"{SCREENING}.parquet"
+MOST = 1_000  # trajectories of an archive
+
+
+def read_question(folder: Path) -> tuple[Question, str]:
+    """Return what was asked, and the command."""
+    file = folder / ANSWER
+    command = provenance_in(file).command
+    options = options_in(file, command, "sensitivity")
+    question = Question(
+        folder / KEPT.format(0), options.texts("keys"), options.texts("metric"),
+        options.whole("trajectories"), options.whole("replications"), options.whole("seed"),
+        options.texts("set"),
+    )  # fmt: skip
+    options.flag("allow-code")
+    options.end()
+    return question, command
+
+
+def read_back(folder: Path) -> Plan:
+    """Return the screening that has made a directory."""
+    question, command = read_question(folder)
+    file, study = folder / ANSWER, Study.load(folder / "study.yaml")
+    if not 1 <= question.trajectories <= MOST:
+        raise StudyError(f"{file}: {question.trajectories} trajectories, expected at most {MOST}")
+    found = ranges(question.keys, study.base(), question.option)
+    points = trajectories(len(found), question.trajectories, question.seed)
+    levels: list[dict[str, Any]] = levels_of(found, points)
+    fixed = {key: node.plain() for key, node in given_values(question.set).items()}
+    expected = {
+        "factors": {POINT: tuple(levels)}, "seed": question.seed, "first_seed": None, "set": fixed,
+        "kind": "terminating", "compare": None, "confidence": 0.95,
+        "replications": Replications(min=question.replications),
+    }  # fmt: skip
+    changes = [[f"{key}={inline(value)}" for key, value in unlabelled(level)[0].items()] for level in levels]
+    require_made_by(file, study, expected, changes)
+    plan = Plan(question, study, found, points)
+    if command not in (normal_form(plan, False), normal_form(plan, True)):
+        raise StudyError(f"{file}: its command is not in normal form; repeat the command that made it")
+    return plan
