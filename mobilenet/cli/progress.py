@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mobilenet.studies.batch import Standing
 
 PLAIN_PROGRESS_S = 10.0  # between two lines without a terminal
+LEAST_KNOWN = 4  # runs or schedules that an estimate of the time left is based on, at least
 
 
 def error_console() -> Console:
@@ -91,11 +92,10 @@ def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
         columns = (TextColumn("runs"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
         with Progress(*columns, console=error_console(), transient=True) as bar:
             task = bar.add_task("starting Spark", total=None)
-            begun: list[int] = []
+            is_new = _new_work()
 
             def update(standing: Standing) -> None:
-                if begun[:1] != [standing.round]:  # the speed is that of this round
-                    begun[:] = [standing.round]
+                if is_new(standing, standing.round):  # the speed is that of this round
                     bar.reset(task, total=standing.done + standing.failed + standing.left, description=_told(standing))
                 bar.update(task, completed=standing.done + standing.failed, description=_told(standing))
 
@@ -104,21 +104,38 @@ def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
 
 def _plain_runs_progress() -> Callable[[Standing], None]:
     last = [time.perf_counter()]
-    first: list[tuple[float, int]] = []  # when this call began to run, and what was done before
+    first: list[tuple[float, int]] = []  # when this work began, and what was done before
+    is_new = _new_work()
 
     def tell(standing: Standing) -> None:
         now, ended = time.perf_counter(), standing.done + standing.failed
-        if not first:
-            first.append((now, ended))
+        if is_new(standing):
+            first[:] = [(now, ended)]
         if now - last[0] >= PLAIN_PROGRESS_S and standing.left:
             last[0] = now
             since, before = first[0]
-            is_known = ended - before >= standing.configurations  # which may take different times; they take turns
+            # configurations may take different times, and take turns; the first runs of a process take longer
+            is_known = ended - before >= max(standing.configurations, LEAST_KNOWN)
             each_s = (now - since) / (ended - before) if is_known else None
             left = "" if each_s is None else f", about {each_s * standing.left:.0f} s left"
             print(_told(standing) + left + (" in this round" * (standing.round > 1)), file=sys.stderr, flush=True)
 
     return tell
+
+
+def _new_work() -> Callable[..., bool]:
+    """Return a function of a standing: whether it belongs to other work than the one before, as when claims go on with
+    their schedules. `more`: what else sets work apart.
+    """
+    last: list[tuple[int, object]] = []
+
+    def is_new(standing: Standing, more: object = None) -> bool:
+        ended, kind = standing.done + standing.failed, (standing.configurations, more)
+        found = not last or ended < last[0][0] or last[0][1] != kind
+        last[:] = [(ended, kind)]
+        return found
+
+    return is_new
 
 
 def _told(standing: Standing) -> str:
