@@ -1,7 +1,7 @@
 """The requirements of a capacity search over its key, with intervals, and the answer.
 
 Model     a panel for each requirement over one axis of the key. A mark with its interval for each value that was run:
-          a filled circle where all requirements hold, a filled square where they fail, a hollow diamond where it is not
+          a filled circle where this requirement holds, a filled square where it fails, a hollow diamond where it is not
           decided. The line is the limit, the band around it the tolerance; the band from top to bottom is what lies
           between the value that holds and the one that fails. A cross marks a backlog that runs away
 Units     those of the key and of the metrics
@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.studies.capacity.answer import Found
-from mobilenet.studies.capacity.feasibility import Judged, State
+from mobilenet.studies.capacity.feasibility import State
 from mobilenet.studies.capacity.requirements import Requirement
-from mobilenet.studies.capacity.words import answer, assurance
+from mobilenet.studies.capacity.words import assurance, headline
+from mobilenet.studies.statistics import Bounds
 
 from .style import COLOURS, QUIET, caption, large_numbers, log_axis, page, plain, save, unstable_mark
 from .words import axis_name
@@ -34,6 +35,7 @@ LOOKS = {  # of a state: marker, colour, filled
 WIDTH_IN, PANEL_IN, FOOT_IN = 6.4, 2.5, 1.5
 FAR = 8.0  # times the limit, from which on the axis is logarithmic
 WIDEST = 70  # characters of a title
+BEYOND, MARGIN = 2.0, 0.08  # of what a panel shows: how far bars without an end go, and the space around the others
 
 
 def draw(found: Found, target: Path) -> None:
@@ -45,11 +47,15 @@ def draw(found: Found, target: Path) -> None:
 @contextmanager
 def compose(found: Found) -> Iterator[Any]:
     """The figure, for as long as our settings of matplotlib hold."""
+    from matplotlib.ticker import MaxNLocator
+
     wanted = found.asked.requirements
     height_in = FOOT_IN + PANEL_IN * len(wanted)
     with page(WIDTH_IN, height_in, len(wanted), 1, squeeze=False, sharex=True) as (figure, axes):
         for panel, one in zip(axes[:, 0], wanted, strict=True):
             _panel(panel, found, one)
+        if all(isinstance(value, int) for value in found.asked.values):
+            axes[-1, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
         axes[-1, 0].set_xlabel(plain(found.asked.key))
         axes[0, 0].set_title(plain(textwrap.fill(_title(found), WIDEST)), fontsize=10)
         _legend(figure, found)
@@ -58,7 +64,7 @@ def compose(found: Found) -> Iterator[Any]:
 
 
 def _title(found: Found) -> str:
-    text = answer(found).partition(":")[0] if found.value is not None else answer(found)
+    text = headline(found)
     return f"{text[0].upper()}{text[1:]}"
 
 
@@ -69,24 +75,37 @@ def _panel(axes: Any, found: Found, one: Requirement) -> None:
     if found.interval is not None:
         axes.axvspan(*found.interval, color=COLOURS[2], alpha=0.35, linewidth=0)
     ends = [one.limit - one.tolerance, one.limit + one.tolerance]
+    marks = []
     for value, judged in found.points.items():
-        bounds = next((each.bounds for each in judged.estimates if each.requirement == one), None)
+        own = next((each for each in judged.estimates if each.requirement == one), None)
+        bounds = None if own is None else own.bounds
         if judged.runs_away:
             unstable_mark(axes, value, COLOURS[3])
-        elif bounds is not None and math.isfinite(bounds.mean):
-            _mark(axes, value, judged, (bounds.mean - bounds.low, bounds.mean, bounds.high - bounds.mean))
-            ends += [bounds.low, bounds.mean, bounds.high]
+        elif own is not None and bounds is not None and math.isfinite(bounds.mean):
+            marks.append((value, judged.of(own)[0], bounds))
+            ends += [end for end in bounds if math.isfinite(end)]
     axes.set_xlim(first - 0.03 * (last - first), last + 0.03 * (last - first))
     axes.set_ylabel(plain(axis_name(one.metric, found.asked.of_processes)))
     least, most = min(ends), max(ends)
-    if one.limit > 0 and least > 0 and most > FAR * one.limit:
+    is_infinite = any(_has_no_end(bounds) for _, _, bounds in marks)
+    beyond = BEYOND * (most - least)  # where bars without an end leave the panel
+    for value, state, bounds in marks:
+        below, above = (min(abs(end - bounds.mean), beyond) for end in (bounds.low, bounds.high))
+        _mark(axes, value, state, (below, bounds.mean, above))
+    if is_infinite:
+        axes.set_ylim(least - MARGIN * (most - least), most + MARGIN * (most - least))
+    if one.limit > 0 and least > 0 and most > FAR * one.limit and not is_infinite:
         log_axis(axes.yaxis, least, most)
     else:
         large_numbers(axes.yaxis)
 
 
-def _mark(axes: Any, value: float, judged: Judged, interval: tuple[float, float, float]) -> None:
-    marker, colour, is_filled = LOOKS[judged.state]
+def _has_no_end(bounds: Bounds) -> bool:
+    return not (math.isfinite(bounds.low) and math.isfinite(bounds.high))
+
+
+def _mark(axes: Any, value: float, state: State, interval: tuple[float, float, float]) -> None:
+    marker, colour, is_filled = LOOKS[state]
     below, mean, above = interval
     axes.errorbar(
         [value], [mean], yerr=[[max(0.0, below)], [max(0.0, above)]], fmt=marker, color=colour, markersize=5,
@@ -98,7 +117,8 @@ def _legend(figure: Any, found: Found) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    states = list(dict.fromkeys(judged.state for judged in found.points.values() if not judged.runs_away))
+    points = [judged for judged in found.points.values() if not judged.runs_away]
+    states = list(dict.fromkeys(judged.of(one)[0] for judged in points for one in judged.estimates))
     handles: list[Any] = []
     for state in states:
         marker, colour, is_filled = LOOKS[state]
@@ -124,5 +144,12 @@ def _caption(found: Found) -> str:
     many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0] if counts else 0}"
     return (
         f"Means over {many} runs at each value, in the same worlds, with intervals that take all looks into account."
-        f" The {assurance(found)}."
+        f"{_open_bars(found)} The {assurance(found)}."
     )
+
+
+def _open_bars(found: Found) -> str:
+    estimates = [one for judged in found.points.values() for one in judged.estimates if one.bounds is not None]
+    if not any(_has_no_end(one.bounds) for one in estimates if one.bounds is not None):
+        return ""
+    return " Bars that leave the panel have no known end."

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ def answer_lines(one: Search) -> list[str]:
     rows = [
         (
             row["metric"], row["range"], _number(row["size"]),
-            f"{_number(row['low'])} to {_number(row['high'])}", _number(row["p_adjusted"]),
+            f"{_number(row['low'], 0.0)} to {_number(row['high'])}", _number(row["p_adjusted"]),
         )
         for row in one.ranking
     ]  # fmt: skip
@@ -135,9 +136,9 @@ def answer_lines(one: Search) -> list[str]:
     return ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
 
 
-def _number(text: str) -> str:
+def _number(text: str, least: float = -math.inf) -> str:
     try:
-        return shown(float(text))
+        return shown(max(least, float(text)))
     except ValueError:
         return text
 

@@ -21,8 +21,10 @@ import numpy as np
 
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.claim_files.questions import EXACTLY, Cell, Inequality, Question
+from mobilenet.metrics.registry import limits
+from mobilenet.quoting import shown
 from mobilenet.studies import atoms
-from mobilenet.studies.atoms import OF_RARE, Error
+from mobilenet.studies.atoms import OF_RARE, Error, clipped
 from mobilenet.studies.capacity.feasibility import NEVER, OF_BACKLOG, Row
 from mobilenet.studies.statistics import Bounds, Values, grows, may_grow, share_of_look, skewed_bounds
 
@@ -60,12 +62,14 @@ def judge(question: Question, runs: Runs, number: int, error: float) -> Judged:
             return _running_away(question, n, bounds)
         if any(map(may_grow, slopes)):
             return Judged(Answer.UNDECIDED, n, bounds, "the backlog may grow without bound", is_final=False)
+    if (why := _without_ratio(question, sides)) is not None:
+        return Judged(Answer.UNDECIDED, n, bounds, why, is_final=False)
     known = [(side, test) for side, test in zip(sides, question.tests, strict=True) if side is not None]
     assumed = any(_assumes(side, test, of_each) for side, test in known)
     failing = [one for one in known if not _is_met(*one) and _fails(*one, of_each, one[1].margin)]
     if failing:
         is_clear = any(_fails(*one, of_each, 0.0) for one in failing)
-        return Judged(Answer.FAILS, n, bounds, is_clear=is_clear, assumes=assumed)
+        return Judged(Answer.FAILS, n, bounds, _of_zero(failing), is_clear=is_clear, assumes=assumed)
     if len(known) < len(sides):
         return Judged(Answer.UNDECIDED, n, bounds, f"too few runs have a finite {question.metric}")
     if all(_is_met(*one) and _holds(*one, of_each, one[1].margin) for one in known):
@@ -83,9 +87,25 @@ def _exact(question: Question, rows: Runs, n: int) -> Judged:
         return Judged(Answer.UNDECIDED, n, (), f"its runs have no {question.metric}")
     sides = [_sides(question.metric, rows, test) for test in question.tests]
     bounds = tuple(_interval(side, test, None) for side, test in zip(sides, question.tests, strict=True))
+    if (why := _without_ratio(question, sides)) is not None:
+        return Judged(Answer.UNDECIDED, n, bounds, why)
     pairs = [(side, test) for side, test in zip(sides, question.tests, strict=True) if side is not None]
-    holds = all(_is_met(*pair) for pair in pairs)
-    return Judged(Answer.HOLDS if holds else Answer.FAILS, n, bounds, is_clear=True)
+    failing = [pair for pair in pairs if not _is_met(*pair)]
+    return Judged(Answer.FAILS if failing else Answer.HOLDS, n, bounds, _of_zero(failing), is_clear=True)
+
+
+def _without_ratio(question: Question, sides: Sequence[Side | None]) -> str | None:
+    """Return why a ratio has no value; None: it has one. `below` and `grows` only compare two means, and need none."""
+    for side, test in zip(sides, question.tests, strict=True):
+        if side is not None and test.is_ratio and not test.is_strict and (mean := _mean(side.other)) <= 0:
+            return f"the denominator is {shown(mean)} on average; a ratio needs a denominator above 0"
+    return None
+
+
+def _of_zero(failing: Sequence[tuple[Side, Inequality]]) -> str:
+    """Return the reason where no ratio shows it; empty: one does."""
+    is_zero = any(test.is_strict and _mean(side.other) == 0 for side, test in failing)
+    return "the mean that should be the larger one is 0" if is_zero else ""
 
 
 def _running_away(question: Question, n: int, bounds: tuple[Bounds | None, ...]) -> Judged:
@@ -198,14 +218,18 @@ def _interval(side: Side | None, test: Inequality, error: Error | None) -> Bound
     """The value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
     if side is None:
         return None
+    least, most = limits(side.metric)
     if not test.is_ratio:
-        return _bounds(side, 1.0, 0.0, error)
+        found = _bounds(side, 1.0, 0.0, error)
+        return found if test.other is not None else clipped(found, least, most)
     below, mean = float(np.mean(side.other)), float(np.mean(side.value))
-    if not (math.isfinite(mean) and math.isfinite(below)) or below <= 0:
-        return None if below == 0 and mean == 0 else Bounds(math.inf, -math.inf, math.inf)
+    if below <= 0:
+        return None
+    if not (math.isfinite(mean) and math.isfinite(below)):
+        return Bounds(math.inf, -math.inf, math.inf)
     ratio = mean / below
-    low = _end(side, error, ratio, is_low=True)
-    return Bounds(ratio, low, _end(side, error, ratio, is_low=False))
+    ends = (_end(side, error, ratio, is_low=is_low) for is_low in (True, False))
+    return clipped(Bounds(ratio, *ends), 0.0 if least >= 0 else -math.inf, math.inf)
 
 
 def _end(side: Side, error: Error | None, ratio: float, is_low: bool) -> float:

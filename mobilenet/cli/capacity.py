@@ -104,10 +104,10 @@ def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> No
     from mobilenet.rundir.provenance import stamping_of
     from mobilenet.studies.capacity.question import normal_form
     from mobilenet.studies.capacity.words import (
-        HEAD,
         answer,
         assurance,
         document,
+        head,
         more_runs,
         point_rows,
         support,
@@ -124,7 +124,7 @@ def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> No
                 draw(found, fresh / f"capacity.{suffix}")
     if as_json:
         say(json.dumps(document(found), indent=1), always=True)
-    print_table((found.asked.key, *HEAD), point_rows(found))
+    print_table(head(found.asked), point_rows(found))
     for line in (answer(found), *support(found), assurance(found)):
         say(line)
     if done.failed:

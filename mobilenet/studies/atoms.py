@@ -68,6 +68,11 @@ def bounds(values: Values, error: Error, metric: str) -> Bounds:
     return Bounds(float(np.mean(values)), usual - other * (usual - low), usual + other * (high - usual))
 
 
+def clipped(found: Bounds, least: float, most: float) -> Bounds:
+    """Return an interval without the values that no mean can have: those beyond what each run can be."""
+    return found._replace(low=max(found.low, least), high=min(found.high, most))
+
+
 def _most(n: int, k: int, error: float) -> float:
     """The largest share of which k or fewer of n runs are seen with a probability of `error`."""
     from scipy.special import betaincinv

@@ -1,4 +1,4 @@
-"""Capacity searches and screenings in archives: packed, made again on a real Spark, and refused or noticed if forged."""
+"""Capacity searches and screenings in archives: packed, made again on a real Spark; forged ones are noticed."""
 
 from __future__ import annotations
 

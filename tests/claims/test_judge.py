@@ -88,6 +88,27 @@ def test_a_difference_and_a_ratio_are_of_pairs() -> None:
     assert found.bounds[0].mean == pytest.approx(2) and found.bounds[0].low == pytest.approx(2, rel=0.02)
 
 
+@pytest.mark.parametrize(("value", "other", "said"), [(0, 0, "0"), (5, 0, "0"), (-2, -1, "-1"), (0, -1, "-1")])
+def test_a_ratio_needs_a_denominator_above_zero(value: float, other: float, said: str) -> None:
+    """It is undecided at every look, and more runs may still change that; of deterministic runs they cannot."""
+    for at_most_ in (True, False):
+        for is_exact in (False, True):
+            one = question(Inequality(A, B, True, at_most_, 1.0, 0.1), is_exact=is_exact)
+            found = judged(one, A=rows(*[value] * 28), B=rows(*[other] * 28))
+            assert found.answer is Answer.UNDECIDED and found.is_final is is_exact and found.bounds == (None,)
+            assert found.why == f"the denominator is {said} on average; a ratio needs a denominator above 0"
+
+
+def test_comparing_with_zero_needs_no_ratio() -> None:
+    one = question(below(A, B), metric="handoffs")
+    zeros, some = (rows(*[value] * 400, metric="handoffs") for value in (0.0, 3.0))
+    found = judged(one, 10, A=some, B=zeros)
+    assert found.answer is Answer.FAILS and found.why == "the mean that should be the larger one is 0"
+    exact = question(below(A, B), is_exact=True)
+    found = judged(exact, A=rows(0, 0), B=rows(0, 0))
+    assert found.answer is Answer.FAILS and found.why == "the mean that should be the larger one is 0"
+
+
 def test_the_interval_of_a_ratio_is_that_of_fieller() -> None:
     """For t bounds, its ends solve a quadratic equation."""
     a, b = (np.array([row["m"] for row in spread(mean, 0.2, 40, seed)]) for mean, seed in ((2.0, 1), (1.0, 2)))

@@ -29,6 +29,7 @@ from ..style import Look, percent
 from ..words import SIGNED, axis_name, meaning, probability, with_interval
 from .limits import limits_of
 from .page import bullets, code, details, paragraph, pictures, radio, table, text, whole
+from .searches import capacity_answer, command_again
 
 FIRST = (
     "delivery_delay_mean_s",
@@ -104,7 +105,8 @@ def study_page(directory: Path) -> str:
         f"{counted(len(runs), 'run')} of {counted(len(configurations), 'configuration')}; factors:"
         f" {', '.join(factors) or 'none'}"
     )
-    return whole(tables.name, overall, subtitle, _answer(tables, effects, verdicts, failed), sections)
+    answer = _answer(tables, effects, verdicts, failed, capacity_answer(directory))
+    return whole(tables.name, overall, subtitle, answer, sections)
 
 
 def _radios(directory: Path) -> set[bool]:
@@ -118,6 +120,8 @@ def _radios(directory: Path) -> set[bool]:
 
 def _again(directory: Path) -> str:
     """The command, as a shell wants it."""
+    if (command := command_again(directory)) is not None:
+        return command
     name = directory.resolve().name
     allow = " --allow-code" if any(map(_uses_code, sorted(directory.glob("configurations/*/scenario.yaml")))) else ""
     return f"mobilenet study {quoted(Path(name) / 'study.yaml')} --out {quoted(Path(name + '-again'))}{allow}"
@@ -185,7 +189,9 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
     return paragraph(text(said)) + table(head, lines, numbers=len(factors) + 1 + names)
 
 
-def _answer(tables: StudyTables, effects: list[Effect], verdicts: Counter[str], failed: int) -> str:
+def _answer(
+    tables: StudyTables, effects: list[Effect], verdicts: Counter[str], failed: int, of_search: str | None
+) -> str:
     comparison = tables.comparison
     judged = (
         "Every run was judged by the verifier: "
@@ -194,6 +200,8 @@ def _answer(tables: StudyTables, effects: list[Effect], verdicts: Counter[str], 
     )
     judged += "".join(f" {line[:1].upper()}{line[1:]}." for line in doubts(tables.summary, tables.levels))
     judged += f" Failed, and left out of the numbers: {counted(failed, 'run')}." if failed else ""
+    if of_search is not None:
+        return of_search + paragraph(text(judged))
     if effects and (comparison is None or not comparison["findings"]):
         return (
             paragraph("<b>Which setting matters most?</b>")

@@ -88,7 +88,8 @@ class Found:
                 "mean": getattr(estimate.bounds, "mean", None),
                 "low": getattr(estimate.bounds, "low", None),
                 "high": getattr(estimate.bounds, "high", None),
-                "state": judged.state.value,
+                "state": judged.of(estimate)[0].value,
+                "all_requirements": judged.state.value,
                 "backlog": "runs away" if judged.runs_away else "",
             }
             for value, judged in self.points.items()

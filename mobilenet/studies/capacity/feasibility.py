@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.studies.atoms import OF_RARE, Error, assumes, bounds, is_settled
+from mobilenet.metrics.registry import limits
+from mobilenet.studies.atoms import OF_RARE, Error, assumes, bounds, clipped, is_settled
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.statistics import Bounds, grows, look, may_grow, share_of_look
 
@@ -57,6 +58,20 @@ class Judged(NamedTuple):
     runs_away: bool = False
     is_clear: bool = False  # decided without the help of the tolerance
     is_far: bool = False  # the interval is beyond the tolerance
+    may_run_away: bool = False  # all requirements hold, but the backlog may still grow without bound
+
+    def of(self, one: Estimate) -> tuple[State, bool]:
+        """Return what is known about one requirement, and whether it is clear without the help of the tolerance."""
+        if self.runs_away:
+            return State.FAILS, True
+        if one.bounds is None:
+            return State.NO_DATA, False
+        wanted = one.requirement
+        for state, test in ((State.FAILS, _fails), (State.HOLDS, _holds)):
+            if test(wanted, one.bounds, wanted.tolerance):
+                is_open = state is State.HOLDS and self.may_run_away
+                return (State.OPEN, False) if is_open else (state, test(wanted, one.bounds, 0.0))
+        return State.OPEN, False
 
 
 class Judge:
@@ -95,7 +110,9 @@ class Judge:
             return Judged(State.FAILS, len(rows), 0, estimates, is_clear=clear, is_far=far)
         if len(known) < len(estimates):
             return Judged(State.NO_DATA, len(rows), 0, estimates)
-        if not may_grow(slopes) and all(_holds(one, bounds, one.tolerance) for one, bounds in known):
+        if all(_holds(one, bounds, one.tolerance) for one, bounds in known):
+            if may_grow(slopes):
+                return Judged(State.OPEN, len(rows), next_n, estimates, may_run_away=True)
             clear = all(_holds(one, bounds, 0.0) for one, bounds in known)
             far = all(_holds(one, bounds, -one.tolerance) for one, bounds in known)
             return Judged(State.HOLDS, len(rows), 0, estimates, is_clear=clear, is_far=far)
@@ -110,9 +127,8 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
     if len(values) * 2 < len(rows) or len(values) < 3:
         return Estimate(one, len(values), None)
     found = np.array(values, dtype=np.float64)
-    return Estimate(
-        one, len(values), bounds(found, error, one.metric), assumes(found) and is_settled(found, error.rare)
-    )
+    interval = clipped(bounds(found, error, one.metric), *limits(one.metric))
+    return Estimate(one, len(values), interval, assumes(found) and is_settled(found, error.rare))
 
 
 def _holds(one: Requirement, bounds: Bounds, tolerance: float) -> bool:

@@ -20,15 +20,16 @@ from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict
 
 HEAD = ("requirement", "runs", "mean", "interval", "decision")
+TOGETHER = "all requirements"
 
 
 def answer(found: Found) -> str:
     """Return the answer as one sentence."""
     key, over = found.asked.key, span(found.asked)
     if found.verdict is Verdict.EVERYWHERE:
-        return f"holds everywhere: the requirements hold at {_tried(found)}, and therefore for {over}"
+        return f"holds everywhere: the requirements hold at {_tried(found)}, and therefore for {over}{_some(found)}"
     if found.verdict is Verdict.NOWHERE:
-        return f"holds nowhere: the requirements fail at {_tried(found)}, and therefore for {over}"
+        return f"holds nowhere: the requirements fail at {_tried(found)}, and therefore for {over}{_some(found)}"
     if found.verdict is Verdict.NOT_MONOTONE:
         states = ", ".join(
             f"{one.state.value} at {shown_value(value)}" for value, one in found.points.items() if one.is_clear
@@ -36,8 +37,36 @@ def answer(found: Found) -> str:
         return f"not monotone here: for {over}, the requirements change more than once: {states}"
     if found.value is not None:
         holds, fails = shown_value(found.holds_at), shown_value(found.fails_at)
-        return f"the {found.verdict.value} {key} is {holds}: the requirements hold at {holds} and fail at {fails}"
+        said = f"the requirements hold at {holds} and fail at {fails}{_within(found)}"
+        return f"the {found.verdict.value} {key} is {holds}: {said}"
     return f"undecided: {_so_far(found)}"
+
+
+def headline(found: Found) -> str:
+    """Return the answer for the title of a figure."""
+    if found.value is None:
+        return answer(found)
+    return answer(found).partition(":")[0] + (" (decided within the tolerance)" if _within(found) else "")
+
+
+def _within(found: Found) -> str:
+    """Return where the values next to the threshold are decided only with the help of the tolerance."""
+    ends = [value for value in (found.holds_at, found.fails_at) if value is not None]
+    unclear = [shown_value(value) for value in ends if not found.points[value].is_clear]
+    if not unclear:
+        return ""
+    where = "both" if len(unclear) > 1 else f"at {unclear[0]}"
+    return f" ({where} only within the tolerance)"
+
+
+def _some(found: Found) -> str:
+    unclear = [shown_value(value) for value, one in found.points.items() if one.n and not one.is_clear]
+    return f" (at {', '.join(unclear)} only within the tolerance)" if unclear else ""
+
+
+def head(asked: Asked) -> tuple[str, ...]:
+    """Return the head of the table of all points: with several requirements, also what is known of all of them."""
+    return (asked.key, *HEAD, *([TOGETHER] if len(asked.requirements) > 1 else ()))
 
 
 def span(asked: Asked) -> str:
@@ -70,7 +99,8 @@ def support(found: Found) -> list[str]:
     for value in dict.fromkeys([*values, *found.open_points]) if values or found.is_undecided else []:
         judged = found.points[value]
         lines += [
-            f"at {shown_value(value)} ({_decision(judged)}): {_estimated(found.asked, one)}" for one in judged.estimates
+            f"at {shown_value(value)} ({_decision(judged, one)}): {_estimated(found.asked, one)}"
+            for one in judged.estimates
         ]
     return lines
 
@@ -121,7 +151,6 @@ def markdown(found: Found) -> str:
     """Return the report."""
     asked = found.asked
     wanted = "\n".join(f"- {one}, tolerance {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
-    head = (asked.key, *HEAD)
     parts = [
         f"# How far can {asked.key} be pushed?",
         f"**{answer(found)[0].upper()}{answer(found)[1:]}.**",
@@ -130,7 +159,8 @@ def markdown(found: Found) -> str:
         *(["\n".join(f"- {line}" for line in support(found))] if support(found) else []),
         f"{assurance(found)[0].upper()}{assurance(found)[1:]}.",
         _table(
-            head, [_cells(asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
+            head(asked),
+            [_cells(asked, value, one, each) for value, one in found.points.items() for each in one.estimates],
         ),
         "A value holds if every interval lies entirely within its limit, relaxed by the tolerance. It fails if an"
         " interval lies entirely beyond its limit, tightened by the tolerance, or if the backlog grows without bound."
@@ -145,19 +175,23 @@ def markdown(found: Found) -> str:
 def _cells(asked: Asked, value: Number, judged: Judged, one: Estimate) -> tuple[str, ...]:
     b = one.bounds
     mean, interval = ("–", "–") if b is None else (shown(b.mean), f"{shown(b.low)} to {shown(b.high)}")
-    return (f"{shown_value(value)}", str(one.requirement), str(one.n), mean, interval, _decision(judged))
+    together = (judged.state.value,) if len(asked.requirements) > 1 else ()
+    return (shown_value(value), str(one.requirement), str(one.n), mean, interval, _decision(judged, one), *together)
 
 
-def _decision(judged: Judged) -> str:
-    """`holds`, `fails, within the tolerance`, ..."""
+def _decision(judged: Judged, one: Estimate) -> str:
+    """Return what is known about a requirement: `holds`, `fails, within the tolerance`, ..."""
+    state, is_clear = judged.of(one)
     if judged.runs_away:
-        return f"{judged.state.value}, backlog grows without bound"
-    is_decided = judged.state in (State.HOLDS, State.FAILS)
-    return f"{judged.state.value}{', within the tolerance' if is_decided and not judged.is_clear else ''}"
+        return f"{state.value}, backlog grows without bound"
+    if judged.may_run_away:
+        return f"{state.value}, backlog may grow without bound"
+    is_decided = state in (State.HOLDS, State.FAILS)
+    return f"{state.value}{', within the tolerance' if is_decided and not is_clear else ''}"
 
 
 def point_rows(found: Found) -> list[tuple[str, ...]]:
-    """Return the table of all points for the screen; its head is the key and HEAD."""
+    """Return the table of all points for the screen."""
     return [_cells(found.asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
 
 

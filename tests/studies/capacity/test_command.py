@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -55,6 +56,10 @@ def test_what_it_prints(place: Path) -> None:
     )
     assert lines[-1] == "Next: mobilenet report studies/first-capacity-loss"
     assert mobilenet(*shlex.split(lines[-1].removeprefix("Next: mobilenet ")), place=place).returncode == 0
+    page = (place / "studies" / "first-capacity-loss" / "report.html").read_text()
+    assert all(html.escape(text) in page for text in found["sentences"])
+    assert "delivery_delay_mean_s &lt;= 0.4, tolerance 0.12" in page and "The requirements over the key" in page
+    assert "mobilenet capacity first-capacity-loss/configurations/c000/scenario.yaml --vary" in page
 
 
 def test_what_it_leaves(place: Path) -> None:

@@ -39,7 +39,9 @@ def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
     assert any(line.startswith(table["range"][0]) for line in lines)
     assert lines[-1] == "Next: mobilenet report studies/first-sensitivity"
     assert mobilenet(*shlex.split(lines[-1].removeprefix("Next: mobilenet ")), place=tmp_path).returncode == 0
-    assert "scaled to the whole range" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "scaled to the whole range" in page and "Which setting matters most?" in page and "<img alt=" in page
+    assert "mobilenet sensitivity first-sensitivity/configurations/c000/scenario.yaml --keys" in page
     compared = mobilenet("compare", out, place=tmp_path).stdout
     assert table["range"][0] in compared and "Average change of mean delay (s)" in compared
     drawn = mobilenet("figures", out, place=tmp_path).stdout

@@ -1,0 +1,41 @@
+"""The time that is left: of the work in progress, and only when enough of it is done."""
+
+from __future__ import annotations
+
+import pytest
+
+from mobilenet.cli import progress
+from mobilenet.studies.batch import Standing
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(progress, "_on_terminal", lambda: False)
+    return now
+
+
+def test_schedules_after_an_experiment_have_their_own_speed(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The experiment took 50 s; the schedules take half a second each."""
+    with progress.runs_progress(False) as update:
+        update(Standing(0, 0, 40, 1, 40, "loss", 2))
+        clock[0] = 50
+        update(Standing(40, 0, 0, 1, 0, "loss", 2))
+        for done in (1, 2, 3, 8, 28):
+            clock[0] += 0.5 if done < 8 else (done - {8: 3, 28: 8}[done]) * 0.5
+            update(Standing(done, 0, 100 - done, 1, 100 - done, "schedules"))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["1 done, 0 failed, 99 left; schedules", "28 done, 0 failed, 72 left; schedules, about 36 s left"]
+
+
+def test_nothing_is_estimated_from_one_run(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.runs_progress(False) as update:
+        for done in range(8):
+            update(Standing(done, 0, 10 - done, 1, 10 - done))
+            clock[0] += 11
+    lines = capsys.readouterr().err.splitlines()
+    assert [("about" in line) for line in lines] == [False] * 3 + [True] * 4
+    assert lines[-1] == "7 done, 0 failed, 3 left, about 33 s left"
