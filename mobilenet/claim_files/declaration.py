@@ -29,6 +29,10 @@ from mobilenet.studies.statistics import FIRST_LOOK
 
 MARGIN = 0.05  # share of a bound, unless a claim has its own margin
 MOST_CLAIMS = 1_000
+RESERVED = (  # files and folders in the directory of the answers, next to the experiments
+    "claims.json", "claims.yaml", "claims.csv", "claims.parquet", "claims.md", "claims.csv.provenance.json",
+    "schedules.jsonl", "study.yaml", "manifest.json",
+)  # fmt: skip
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
 
@@ -259,6 +263,11 @@ class Claims(Parameters):
                     raise found.problem(
                         (group, name), "expected a name of up to 60 letters, digits, dots, dashes and underscores"
                     )
+        papers = {claim.paper for claim in found.claims.values() if isinstance(claim, Published)}
+        for name in found.experiments:
+            if name.casefold() in (*RESERVED, *papers):
+                what = "`mobilenet claims` writes a file or folder of this name; expected another name"
+                raise found.problem(("experiments", name), what)
         return found
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:

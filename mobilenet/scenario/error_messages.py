@@ -32,6 +32,7 @@ KINDS = {
     "tuple_type": "a list in [ ]",
     "model_type": "keys with values in { }",
     "model_attributes_type": "keys with values in { }",
+    "dict_type": "keys with values in { }",
     "finite_number": "a finite number",
 }
 BOUNDS = {

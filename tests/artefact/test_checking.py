@@ -70,13 +70,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def bare(place: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """The command with an empty home and without our settings, in an empty folder below `place`."""
+def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The command with an empty home and without our settings, in an empty folder below `place`; `clone`: with the
+    package of another clone.
+    """
     (place / "home").mkdir(exist_ok=True)
     (place / "work").mkdir(exist_ok=True)
     (place / "temporary").mkdir(exist_ok=True)
     kept = {name: text for name, text in os.environ.items() if name in ("PATH", "JAVA_HOME", "LANG")}
     env = kept | {"HOME": str(place / "home"), "TMPDIR": str(place / "temporary")}
+    env |= {} if clone is None else {"PYTHONPATH": str(clone)}
     words = ("artefact", "check", *words, "--workers", "2")
     done = subprocess.run(
         [*COMMAND, *words], cwd=place / "work", env=env, capture_output=True, text=True, timeout=280, check=False

@@ -112,6 +112,10 @@ def test_exact_claims_get_no_share_of_the_error(place: Path) -> None:
          "unknown key; did you mean 'count'?"),
         ("experiments:", "error: 2\nexperiments:", "claims.yaml:1: error: should be at most 0.5, got 2"),
         ("experiments:", "replications: 5\nexperiments:", "replications: should be at least 10, got 5"),
+        ("  loss:", "  claims.json: {scenario: first.yaml}\n  loss:",
+         "claims.yaml:2: experiments.claims.json: `mobilenet claims` writes a file or folder of this name; expected"),
+        ("  loss:", "  Schedules.jsonl: {scenario: first.yaml}\n  loss:",
+         "experiments.Schedules.jsonl: `mobilenet claims` writes a file or folder of this name; expected another name"),
         ("  safe:", "  a/b:",
          "claims.a/b: expected a name of up to 60 letters, digits, dots, dashes and underscores"),
         ("  safe:", "  fast:", "claims.yaml:19: duplicate key 'fast', first at claims.yaml:9"),
@@ -131,6 +135,9 @@ def test_other_kinds_of_files_are_recognised(place: Path) -> None:
             Claims.load(place / file)
     (place / "claims.yaml").write_text("- 1\n")
     with pytest.raises(ScenarioError, match=r"claims\.yaml:1: expected keys with values, such as `claims:`"):
+        Claims.load(place / "claims.yaml")
+    (place / "claims.yaml").write_text("claims: [1, 2]\n")
+    with pytest.raises(ScenarioError, match=r"claims: expected keys with values in \{ \}, got \[1, 2\]"):
         Claims.load(place / "claims.yaml")
     assert "cannot be read: No such file" in one_line(mobilenet("claims", "missing.yaml", place=place), 2)
 

@@ -14,6 +14,7 @@ from mobilenet.quoting import quoted
 from mobilenet.rundir.provenance import carried, inputs_of
 from mobilenet.rundir.stamp import Provenance
 
+from ..style import Drawn
 from .page import bullets, paragraph, pictures, text
 
 ANSWERS = ("capacity.json", "sensitivity.parquet")
@@ -39,7 +40,7 @@ def capacity_answer(directory: Path) -> str | None:
         + bullets(found["sentences"])
         + paragraph(text(over))
         + bullets(requirements)
-        + (pictures([(title, drawing, f"{title}.")]) if has_drawing else "")
+        + (pictures([Drawn(title, drawing, f"{title}.")]) if has_drawing else "")
     )
 
 

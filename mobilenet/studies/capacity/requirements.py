@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mobilenet.metrics.registry import limits
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import shown
 
@@ -53,6 +54,18 @@ def requirements(texts: Sequence[str], share: float, option: str) -> list[Requir
     return found
 
 
+def _require_decidable(one: Requirement, where: str) -> None:
+    """Refuse a limit beyond what the metric can be: each value meets it, or none does."""
+    least, most = limits(one.metric)
+    end, words = (most, f"ends at {most:g}") if one.limit >= most else (least, f"begins at {least:g}")
+    if not (one.limit >= most or one.limit <= least):
+        return
+    is_always_met = one.at_most is (end == most)
+    if is_always_met or one.limit != end:
+        what = "every value meets this limit" if is_always_met else "no value meets this limit"
+        raise ScenarioError(f"{where}: {one.metric} {words}, so {what}")
+
+
 def _requirement(text: str, share: float, where: str) -> Requirement:
     match = _FORM.fullmatch(text)
     if match is None:
@@ -61,6 +74,7 @@ def _requirement(text: str, share: float, where: str) -> Requirement:
     limit, tolerance = float(number), share * abs(float(number)) if own is None else float(own)
     if not math.isfinite(limit) or not math.isfinite(tolerance):
         raise ScenarioError(f"{where}: too large a number; {FORM}")
+    _require_decidable(Requirement(metric, sign in _AT_MOST, limit, 0.0), where)
     if tolerance <= 0 and own is not None:
         raise ScenarioError(f"{where}: tolerance {shown(tolerance)}, expected more than 0")
     if tolerance <= 0:

@@ -61,6 +61,11 @@ class Question:
         return "--set" if self.option.startswith("--") else "overrides"
 
     @property
+    def word_for_metric(self) -> str:
+        """How messages call `metrics`."""
+        return "--metric" if self.option.startswith("--") else "metrics"
+
+    @property
     def name(self) -> str:
         """How messages call the scenario."""
         return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
@@ -94,6 +99,9 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
         raise ScenarioError(f"{question.name}: {error}") from None
     found = ranges(question.keys, scenario, question.option)
     for one in found:
+        if one.key == "seed":
+            what = "runs take their seeds from the seed of the study; expected another key"
+            raise ScenarioError(f"{question.option} seed: {what}")
         if one.key in bare.set:
             raise ScenarioError(f"{question.option} {one.key}: {question.word_for_set} gives it a fixed value")
     _require_possible(question, bare, found)
@@ -106,7 +114,10 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
         )
     study = _study(question, {"factors": {POINT: levels}, "replications": {"min": question.replications}})
     for metric in question.metrics:
-        require_metric(study, metric)
+        try:
+            require_metric(study, metric)
+        except ScenarioError as error:
+            raise type(error)(f"{question.word_for_metric} {metric}: {error}") from None
     return Plan(question, study, found, points)
 
 
@@ -218,14 +229,17 @@ def _require_possible(question: Question, study: Study, found: Sequence[Range]) 
     """Try every value of each key by itself, by the words of the caller; combinations are tried with the study."""
     for one in found:
         for value in one.values:
-            where = f"{question.option} {one.key}: {inline(value)}"
+            where = f"{question.option} {one.key}={inline(value)}"
             try:
                 study.scenario_with(
                     [f"{key}={inline(fixed)}" for key, fixed in study.set.items()]
                     + [Change(f"{one.key}={inline(value)}", where)]
                 )
             except ScenarioError as error:
-                raise ScenarioError(str(error).splitlines()[0]) from None
+                message = str(error).splitlines()[0].replace(f"{where}: {one.key}: ", f"{where}: ", 1)
+                if "unknown key" in message:  # whatever its value is
+                    message = message.replace(where, f"{question.option} {one.key}", 1)
+                raise ScenarioError(message) from None
 
 
 def _study(question: Question, more: Mapping[str, Any]) -> Study:

@@ -41,6 +41,11 @@ def test_what_is_lacking() -> None:
         (["x <= 1e999"], "too large a number"),
         (["x <= 0"], "a limit of 0 has no relative tolerance; give an absolute one, such as 'x <= 0 +- 0.1'"),
         (["x <= 1 +- 0"], "tolerance 0, expected more than 0"),
+        (["delivery_ratio >= 2"], "'delivery_ratio >= 2': delivery_ratio ends at 1, so no value meets this limit"),
+        (["delivery_ratio <= 1"], "delivery_ratio ends at 1, so every value meets this limit"),
+        (["delivery_delay_mean_s >= -1"], "delivery_delay_mean_s begins at 0, so every value meets this limit"),
+        (["delivery_delay_mean_s >= 0 +- 0.1"], "delivery_delay_mean_s begins at 0, so every value meets this limit"),
+        (["delivery_delay_mean_s <= -1"], "delivery_delay_mean_s begins at 0, so no value meets this limit"),
         (["x <= 1", "x < 2"], "--require 'x < 2': x is limited twice; keep the stricter limit"),
     ],
 )
@@ -48,6 +53,12 @@ def test_what_is_refused(texts: list[str], problem: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         requirements(texts, 0.05, "--require")
     assert problem in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_limits_at_the_end_of_a_metric_can_be_asked_for() -> None:
+    """Shares that must be 1 or 0, and metrics that may be negative."""
+    texts = ["delivery_ratio >= 1", "collision_ratio <= 0 +- 0.01", "backlog_slope >= -0.1", "crashes <= 0 +- 0.1"]
+    assert [one.limit for one in requirements(texts, 0.05, "--require")] == [1, 0, -0.1, 0]
 
 
 def test_both_sides_of_a_metric_may_be_limited() -> None:

@@ -64,7 +64,7 @@ def test_what_python_refuses(tmp_path: Path) -> None:
         ask(FIRST, keys[0], out=tmp_path)
     with pytest.raises(StudyError, match=r"^out: missing"):
         ask({"seed": 1}, keys)
-    with pytest.raises(StudyError, match=r"^unknown metric 'delay'"):
+    with pytest.raises(StudyError, match=r"^metrics delay: unknown metric 'delay'"):
         ask(FIRST, keys, "delay", out=tmp_path)
     with pytest.raises(StudyError, match=r"exists and is not a study; choose another directory for out$"):
         ask(FIRST, keys, out=Path(__file__).parent, workers=1)
@@ -89,7 +89,10 @@ def test_what_python_refuses(tmp_path: Path) -> None:
         ("workload.interval_s=-1:5,wireless.eifs", (), "should be at least 0.001, got -1"),
         ("wireless.eifs,wireless.eifs", (), "--keys: wireless.eifs is given twice"),
         ("wireless.eifs,protocol.repair", ("--set", "wireless.eifs=true"), "--set gives it a fixed value"),
-        ("wireless.eifs,protocol.repair", ("--metric", "delay"), "unknown metric 'delay'"),
+        ("wireless.eifs,protocol.repair", ("--metric", "delay"), "--metric delay: unknown metric 'delay'"),
+        ("seed=1:9,protocol.repair", (), "--keys seed: runs take their seeds from the seed of the study; expected"),
+        ("wireless.los=0:1,protocol.repair", (), "--keys wireless.los: unknown key; did you mean 'loss'?"),
+        ("wireless.los,protocol.repair", (), "--keys wireless.los: this scenario has no such key"),
     ],
 )
 def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], said: str, tmp_path: Path) -> None:
