@@ -1,0 +1,148 @@
+"""Does a capacity search agree with a grid that makes at least ten times as many runs?
+
+    python -m validation.capacity_grid [--out studies/capacity_grid] [--duration-s 30] [--workers N]
+
+Model     the search is `mobilenet capacity` with its default tolerance, resolution and error: the shortest interval
+          between broadcasts on dynamic.yaml at which the mean of the runs' p95 of the delay is at most 1.3 s. Its runs
+          are shortened to 30 s; the file has 400 s. The grid is a study of all values of the search, with another seed
+          and the same number of replications at each: the smallest with which it makes `--times` as many runs as the
+          search. Both are kept in `--out`, and resume
+          The two agree if no interval of the grid contradicts the search: at the value that holds, its 95 % t interval
+          is not entirely above the limit plus the tolerance; at the value that fails, and at the next values on that
+          side, it is not entirely below the limit minus the tolerance
+Units     s
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import mobilenet
+from mobilenet.notebook.capacity import Capacity
+from mobilenet.studies.batch import Standing
+from mobilenet.studies.csv_tables import values_of_runs
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.spark import local_master
+from mobilenet.studies.statistics import Interval, t_interval
+from mobilenet.studies.study import run_study
+
+SCENARIO = Path(__file__).parents[1] / "scenarios" / "dynamic.yaml"
+KEY, METRIC = "workload.interval_s", "delivery_delay_p95_s"
+ENDS, LIMIT, TOLERANCE = (2.0, 6.0), 1.3, 0.05
+SEED_OF_GRID = 2
+CONFIDENCE = 0.95
+EVERY_S = 60.0  # between two lines of progress
+
+
+class Compared(NamedTuple):
+    """A search, and the grid over the same values."""
+
+    found: Capacity
+    grid: dict[float, Interval]  # value of the key -> mean of the metric
+    runs: int  # of the grid
+    limit: float
+    tolerance: float  # in the unit of the metric
+
+
+def replications(search_runs: int, values: int, times: float) -> int:
+    """Return how many at each value make the grid `times` as expensive."""
+    return max(2, math.ceil(times * search_runs / values))
+
+
+def compared(out: Path, duration_s: float, times: float, workers: int | None, scenario: Path = SCENARIO) -> Compared:
+    """Run what is missing of both."""
+    found = mobilenet.capacity(
+        scenario, KEY, *ENDS, f"{METRIC} <= {LIMIT}", tolerance=TOLERANCE, overrides={"duration_s": duration_s},
+        out=out / "search", workers=workers, progress=Told(),
+    )  # fmt: skip
+    values = found.found.asked.values
+    count = replications(found.runs, len(values), times)
+    print(f"search: {found.runs} runs; grid: {len(values)} values, {count} runs at each", flush=True)
+    study = Study.load(found.path / "study.yaml", replications=count, seed=SEED_OF_GRID)
+    run_study(study, out / "grid", local_master(workers), Told())
+    known = values_of_runs(out / "grid", [METRIC])
+    grid = {
+        float(value): t_interval(np.array(list(known[number, METRIC].values())), CONFIDENCE)
+        for number, value in enumerate(values)
+    }
+    return Compared(found, grid, count * len(values), LIMIT, TOLERANCE * LIMIT)
+
+
+def crossings(grid: dict[float, Interval], limit: float) -> list[tuple[float, float]]:
+    """Return the neighbouring values between which the mean crosses the limit."""
+    pairs = pairwise(sorted(grid.items()))
+    return [(a, b) for (a, one), (b, other) in pairs if (one.mean <= limit) is not (other.mean <= limit)]
+
+
+def contradictions(one: Compared) -> Iterator[str]:
+    """Yield what of the search the grid excludes."""
+    holds, fails = one.found.found.holds_at, one.found.found.fails_at
+    if holds is None or fails is None:
+        yield f"the search has no threshold: {one.found.verdict}"
+        return
+    is_smallest = holds > fails
+    for value, interval in sorted(one.grid.items()):
+        if (value >= holds if is_smallest else value <= holds) and interval.low > one.limit + one.tolerance:
+            yield f"at {value:g} the search claims that it holds; the grid has {_shown(interval)}"
+        if (value <= fails if is_smallest else value >= fails) and interval.high < one.limit - one.tolerance:
+            yield f"at {value:g} the search claims that it fails; the grid has {_shown(interval)}"
+
+
+def lines(one: Compared) -> Iterator[str]:
+    """Yield the answers of both, and whether they agree."""
+    found = one.found
+    yield from found.sentences()
+    yield f"grid: {one.runs} runs, {one.runs / found.runs:.1f} times as many as the search"
+    beside = [value for value in (found.found.holds_at, found.found.fails_at) if value is not None]
+    yield f"{KEY:>20s}  {METRIC} ({CONFIDENCE:.0%} interval)"
+    for value, interval in sorted(one.grid.items()):
+        mark = "  <- search" if value in beside else ""
+        yield f"{value:20g}  {_shown(interval)}{mark}"
+    places = ", ".join(f"{a:g} and {b:g}" for a, b in crossings(one.grid, one.limit)) or "nowhere"
+    yield f"the grid's mean crosses {one.limit:g} between {places}"
+    wrong = list(contradictions(one))
+    yield from wrong
+    yield f"the answers {'do not agree' if wrong else 'agree'}, with a tolerance of ± {one.tolerance:.3g}"
+
+
+def _shown(interval: Interval) -> str:
+    return f"{interval.mean:.4f} ({interval.low:.4f} to {interval.high:.4f}), n = {interval.n}"
+
+
+class Told:
+    """Print a line of progress now and then."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, standing: Standing) -> None:
+        if time.monotonic() - self._last > EVERY_S:
+            self._last = time.monotonic()
+            print(f"{standing.done} done, {standing.left} left {standing.note}", flush=True)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="A capacity search against a grid that is ten times as expensive.")
+    parser.add_argument("--out", type=Path, default=Path("studies/capacity_grid"), help="directory for both")
+    parser.add_argument("--duration-s", type=float, default=30.0, help="length of each run")
+    parser.add_argument("--times", type=float, default=10.0, help="runs of the grid, relative to the search")
+    parser.add_argument("--workers", type=int, default=None, help="number of cores")
+    arguments = parser.parse_args(words)
+    one = compared(arguments.out, arguments.duration_s, arguments.times, arguments.workers)
+    for line in lines(one):
+        print(line, flush=True)
+    sys.exit(1 if any(True for _ in contradictions(one)) else 0)
+
+
+if __name__ == "__main__":
+    main()
