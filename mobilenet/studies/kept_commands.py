@@ -1,4 +1,4 @@
-"""Read the command that made a directory back from its files, whoever wrote them.
+"""Read the command that made a directory from its files, which strangers may have written.
 
 Model     capacity.json and sensitivity.parquet carry the command in normal form. Its options are those that these
           commands write, and its scenario is the first configuration of the directory. The other configurations must be
@@ -58,7 +58,7 @@ class Options:
         return self._found.pop(name, None) is not None
 
     def end(self) -> None:
-        """Require that there are no other options."""
+        """Refuse all other options."""
         if self._found:
             raise _problem(self._file)
 
