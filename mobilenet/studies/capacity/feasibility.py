@@ -3,9 +3,9 @@
 Model     a sequential test at fixed looks (10, 14, 20, 28, ... runs). At each look every requirement has an interval of
           its mean; the error is split over looks, sides and requirements, so that all intervals of a point hold
           together. A point holds as soon as every interval ends before limit + tolerance, and fails as soon as one
-          interval begins behind limit - tolerance; so it is decided at the latest when the intervals are as wide as
-          the tolerance. It also fails if its backlog runs away (statistics.grows, at the error of a requirement), and
-          does not hold as long as the backlog may grow
+          interval begins behind limit - tolerance; where both are true of an interval, its mean decides. So it is
+          decided at the latest when the intervals are as wide as the tolerance. It also fails if its backlog runs away
+          (statistics.grows, at the error of a requirement), and does not hold as long as the backlog may grow
 Shapes    rows: the metrics of each run, by replication
 Errors    none; too few values is a state
 Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
@@ -66,12 +66,11 @@ class Judged(NamedTuple):
             return State.FAILS, True
         if one.bounds is None:
             return State.NO_DATA, False
-        wanted = one.requirement
-        for state, test in ((State.FAILS, _fails), (State.HOLDS, _holds)):
-            if test(wanted, one.bounds, wanted.tolerance):
-                is_open = state is State.HOLDS and self.may_run_away
-                return (State.OPEN, False) if is_open else (state, test(wanted, one.bounds, 0.0))
-        return State.OPEN, False
+        state = _decided(one.requirement, one.bounds)
+        if state is State.OPEN or (state is State.HOLDS and self.may_run_away):
+            return State.OPEN, False
+        test = _holds if state is State.HOLDS else _fails
+        return state, test(one.requirement, one.bounds, 0.0)
 
 
 class Judge:
@@ -104,13 +103,14 @@ class Judge:
         if grows(slopes, share * self._error_of_backlog):
             return Judged(State.FAILS, len(rows), 0, estimates, runs_away=True, is_clear=True, is_far=True)
         known = [(e.requirement, e.bounds) for e in estimates if e.bounds is not None]
-        if any(_fails(one, bounds, one.tolerance) for one, bounds in known):
+        states = [_decided(one, bounds) for one, bounds in known]
+        if State.FAILS in states:
             clear = any(_fails(one, bounds, 0.0) for one, bounds in known)
             far = any(_fails(one, bounds, -one.tolerance) for one, bounds in known)
             return Judged(State.FAILS, len(rows), 0, estimates, is_clear=clear, is_far=far)
         if len(known) < len(estimates):
             return Judged(State.NO_DATA, len(rows), 0, estimates)
-        if all(_holds(one, bounds, one.tolerance) for one, bounds in known):
+        if all(state is State.HOLDS for state in states):
             if may_grow(slopes):
                 return Judged(State.OPEN, len(rows), next_n, estimates, may_run_away=True)
             clear = all(_holds(one, bounds, 0.0) for one, bounds in known)
@@ -129,6 +129,16 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
     found = np.array(values, dtype=np.float64)
     interval = clipped(bounds(found, error, one.metric), *limits(one.metric))
     return Estimate(one, len(values), interval, assumes(found) and is_settled(found, error.rare))
+
+
+def _decided(one: Requirement, bounds: Bounds) -> State:
+    """Return what an interval shows. If all of it is within the tolerance of the limit, either decision is right, and
+    the mean decides.
+    """
+    holds, fails = _holds(one, bounds, one.tolerance), _fails(one, bounds, one.tolerance)
+    if holds and fails:
+        return State.HOLDS if one.lacks(bounds.mean) <= 0 else State.FAILS
+    return State.HOLDS if holds else State.FAILS if fails else State.OPEN
 
 
 def _holds(one: Requirement, bounds: Bounds, tolerance: float) -> bool:

@@ -164,6 +164,7 @@ def markdown(found: Found) -> str:
         ),
         "A value holds if every interval lies entirely within its limit, relaxed by the tolerance. It fails if an"
         " interval lies entirely beyond its limit, tightened by the tolerance, or if the backlog grows without bound."
+        " If an interval does both, its mean decides."
         " Each value was examined after 10, 14, 20, 28, …"
         " runs, and the intervals take all looks into account. Percentiles are computed for each run, and"
         " then averaged over runs."

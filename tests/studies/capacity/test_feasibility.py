@@ -40,6 +40,24 @@ def test_near_the_limit_more_are_needed_and_the_next_look_is_known() -> None:
     assert whole.state in (State.HOLDS, State.FAILS) and not whole.is_clear and whole.n > 50
 
 
+@pytest.mark.parametrize(("mean", "state"), [(0.97, State.HOLDS), (1.03, State.FAILS)])
+def test_within_the_tolerance_the_mean_decides(mean: float, state: State) -> None:
+    """All of the interval is on one side of the limit, and within a wide tolerance."""
+    for wanted, expected in ((Requirement("delay", True, 1.0, 0.5), state), (
+        Requirement("delay", False, 1.0, 0.5), State.FAILS if state is State.HOLDS else State.HOLDS
+    )):  # fmt: skip
+        found = judge(rows(mean, spread=0.01), wanted)
+        assert (found.state, found.n, found.is_clear, found.is_far) == (expected, 10, True, False)
+        assert found.of(found.estimates[0]) == (expected, True)
+
+
+def test_a_mean_at_the_limit_is_decided_within_the_tolerance() -> None:
+    found = judge(rows(1.0, spread=0.1), Requirement("delay", True, 1.0, 0.5))
+    (own,) = found.estimates
+    assert own.bounds is not None and own.bounds.low < 1 < own.bounds.high and not found.is_clear
+    assert found.state is (State.HOLDS if own.bounds.mean <= 1 else State.FAILS)
+
+
 def test_later_runs_do_not_change_a_decision() -> None:
     assert judge(rows(0.8, 40)) == judge(rows(0.8, 40) + rows(9.0, 40))
 
