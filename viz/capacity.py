@@ -17,12 +17,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mobilenet.rundir.provenance import stamping_of
 from mobilenet.studies.capacity.answer import Found
 from mobilenet.studies.capacity.feasibility import State
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.words import assurance, headline
 from mobilenet.studies.statistics import Bounds
 
+from .files import together
 from .style import COLOURS, QUIET, caption, large_numbers, log_axis, page, plain, save, unstable_mark
 from .words import axis_name
 
@@ -42,6 +44,13 @@ def draw(found: Found, target: Path) -> None:
     """SVG, PNG or PDF, by the suffix."""
     with compose(found) as figure:
         save(figure, target)
+
+
+def draw_into(found: Found, place: Path, command: str) -> None:
+    """Draw capacity.svg and capacity.png into the directory of a search; `command`: for their provenance."""
+    with together(place) as fresh, stamping_of(place, command):
+        for suffix in ("svg", "png"):
+            draw(found, fresh / f"capacity.{suffix}")
 
 
 @contextmanager

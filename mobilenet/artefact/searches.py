@@ -8,7 +8,6 @@ Source    ours: docs/guide/artefact.md; mobilenet/studies/kept_commands.py
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import shlex
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.artefact import ArtefactError
-from mobilenet.quoting import shown
+from mobilenet.quoting import cut, shown, spelled_out
 from mobilenet.rundir.provenance import carried
 from mobilenet.rundir.stamp import KEY
 from mobilenet.studies.capacity import kept as of_capacity
@@ -34,6 +33,7 @@ FILES = {
     SCREENING: ("sensitivity.csv", of_screening.ANSWER),
 }
 PICTURES = ("capacity.svg", "capacity.png")
+SHORT = 60  # of a note of the check
 WORDS = 120  # of what a README repeats, at most, in each cell
 
 
@@ -85,7 +85,7 @@ def search_in(path: Path) -> Search | None:
         return Search(verb, command, texts)
     question, _ = of_screening.read_question(path)
     return Search(
-        verb, command, (), [row for row in read_rows(path / FILES[verb][0]) if row["metric"] in question.metrics]
+        verb, command, (), [row for row in read_rows(path / FILES[verb][0]) if row.get("metric") in question.metrics]
     )
 
 
@@ -122,8 +122,8 @@ def answer_lines(one: Search) -> list[str]:
         return ["\n".join(f"- {' '.join(text.split())[:500]}" for text in one.sentences)]
     rows = [
         (
-            row["metric"], row["range"], _number(row["size"]),
-            f"{_number(row['low'], 0.0)} to {_number(row['high'])}", _number(row["p_adjusted"]),
+            row.get("metric", ""), row.get("range", ""), _number(row.get("size", "")),
+            f"{_number(row.get('low', ''), 0.0)} to {_number(row.get('high', ''))}", _number(row.get("p_adjusted", "")),
         )
         for row in one.ranking
     ]  # fmt: skip
@@ -144,13 +144,13 @@ def _number(text: str, least: float = -math.inf) -> str:
 
 
 def first_of(path: Path) -> str:
-    """Return the answer of a search in a few words."""
+    """Return the answer of a search in a few words, whatever its file contains."""
     if verb_of(path) == CAPACITY:
         found = document_of(path)
         value = found.get("value")
-        return str(found.get("verdict")) + (f": {value}" if value is not None else "")
-    try:
-        keys = [row["key"] for row in search_in(path).ranking]  # type: ignore[union-attr]
-    except (KeyError, csv.Error):
-        return ""
-    return f"first: {keys[0]}" if keys else ""
+        text = str(found.get("verdict")) + (f": {value}" if value is not None else "")
+    else:
+        search = search_in(path)
+        keys = [row.get("key", "") for row in search.ranking] if search is not None else []
+        text = f"first: {keys[0]}" if keys else ""
+    return cut(spelled_out(text), SHORT)

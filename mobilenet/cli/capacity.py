@@ -101,7 +101,6 @@ def _search(
 
 def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> None:
     """Draw and print the answer; exit unless there is one, all runs were made, and none is violated."""
-    from mobilenet.rundir.provenance import stamping_of
     from mobilenet.studies.capacity.question import normal_form
     from mobilenet.studies.capacity.words import (
         answer,
@@ -112,16 +111,13 @@ def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> No
         point_rows,
         support,
     )
-    from mobilenet.viz.capacity import draw
-    from mobilenet.viz.files import together
+    from mobilenet.viz.capacity import draw_into
 
     found = done.found
     for line in [f"failed: {line}" for line in done.failed[:10]] + [f"violated: {run}" for run in done.violated[:10]]:
         say(line, always=not as_json)
     if found.points:
-        with together(place) as fresh, stamping_of(place, normal_form(question, bool(done.store.code()))):
-            for suffix in ("svg", "png"):
-                draw(found, fresh / f"capacity.{suffix}")
+        draw_into(found, place, normal_form(question, bool(done.store.code())))
     if as_json:
         say(json.dumps(document(found), indent=1), always=True)
     print_table(head(found.asked), point_rows(found))

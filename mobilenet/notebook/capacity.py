@@ -25,7 +25,7 @@ from mobilenet.scenario.given import plain_values
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.capacity import capacity as capacities
 from mobilenet.studies.capacity.answer import Found, Number
-from mobilenet.studies.capacity.question import BUDGET, Question, default_directory, plan
+from mobilenet.studies.capacity.question import BUDGET, Question, default_directory, normal_form, plan
 from mobilenet.studies.capacity.words import answer, assurance, support
 
 if TYPE_CHECKING:
@@ -129,4 +129,8 @@ def capacity(
     place = default_directory(question) if out is None else Path(out)
     with naming_out():
         done = capacities.search(planned, place, where, progress, allow_code=allow_code)
+    if done.found.points:
+        from mobilenet.viz.capacity import draw_into
+
+        draw_into(done.found, place, normal_form(question, bool(done.store.code())))
     return Capacity(place, done.found)

@@ -11,7 +11,7 @@ import pytest
 
 from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.parts import STUDIES, Part
-from mobilenet.artefact.searches import CAPACITY, SCREENING, plan_of, search_in, verb_of
+from mobilenet.artefact.searches import CAPACITY, SCREENING, answer_lines, first_of, plan_of, search_in, verb_of
 from mobilenet.artefact.statements import differing_reports, not_compared
 from mobilenet.artefact.writing import write
 from mobilenet.parameters import ScenarioError
@@ -138,10 +138,14 @@ def with_command(folder: Path, change: tuple[str, str]) -> None:
         ("loss", ("duration_s=4", "duration_s=5"), "its set do not follow from the command in capacity.json"),
         ("loss", ("--resolution 0.1", "--resolution 0.10"), "its command is not in normal form"),
         ("loss", ("--resolution 0.1", "--resolution x"), "does not contain the command that made it"),
+        ("loss", ("duration_s=4", "duration_s=4 --budget 0"), "--budget 0: expected at least 1"),
+        ("loss", ("--to 0.4", "--to inf"), "--to inf: expected a number"),
+        ("loss", ("--to 0.4", "--to 0"), "both are 0, so there is nothing to search"),
+        ("keys", ("--trajectories 4", "--trajectories -4"), "3 keys and -4 trajectories are not possible"),
         ("keys", ("STUDY/configurations/c000/scenario.yaml", "other.yaml"), "does not contain the command that made"),
         ("keys", ("--seed 1", "--seed 2"), "do not follow from the command in sensitivity.parquet"),
         ("keys", ("loss=0.0:0.2", "loss=0.0:0.3"), "its factors do not follow from the command"),
-        ("keys", ("--trajectories 4", "--trajectories 4000"), "4000 trajectories, expected at most 1000"),
+        ("keys", ("--trajectories 4", "--trajectories 4000000"), "3 keys and 4000000 trajectories are not possible"),
         ("keys", ("--replications 2", "--replications 3"), "its replications do not follow from the command"),
     ],
 )
@@ -173,6 +177,19 @@ def test_what_else_is_refused(place: Path, tmp_path: Path) -> None:
     (folder / "capacity.json").write_text("[")
     with pytest.raises(ArtefactError, match="damaged; repeat the command that made it"):
         search_in(folder)
+
+
+def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
+    """Without the columns of a ranking, and with a verdict that no search has."""
+    folder = copied(place, "keys", tmp_path)
+    (folder / "sensitivity.csv").write_text("x\ny\n")
+    assert first_of(folder) == "" and search_in(folder).ranking == []  # type: ignore[union-attr]
+    folder = copied(place, "loss", tmp_path)
+    found = json.loads((folder / "capacity.json").read_text()) | {"verdict": "\x1b[31m" * 99, "sentences": [5, "a\nb"]}
+    (folder / "capacity.json").write_text(json.dumps(found))
+    assert "\x1b" not in first_of(folder) and len(first_of(folder)) < 150
+    search = search_in(folder)
+    assert search is not None and answer_lines(search) == ["- a b"]
 
 
 def test_levels_of_a_search_must_not_name_files(place: Path, tmp_path: Path) -> None:

@@ -13,7 +13,15 @@ from pathlib import Path
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies import StudyError
-from mobilenet.studies.capacity.question import BUDGET, Plan, Question, changes_of, normal_form, values_of
+from mobilenet.studies.capacity.question import (
+    BUDGET,
+    Plan,
+    Question,
+    changes_of,
+    normal_form,
+    require_sense,
+    values_of,
+)
 from mobilenet.studies.capacity.requirements import requirements
 from mobilenet.studies.declaration import KEPT, Replications, Study
 from mobilenet.studies.kept_commands import options_in, provenance_in, require_made_by
@@ -36,6 +44,7 @@ def read_back(folder: Path) -> Plan:
     )  # fmt: skip
     allow_code = options.flag("allow-code")
     options.end()
+    require_sense(question)
     if normal_form(question, allow_code) != command:
         raise StudyError(f"{file}: its command is not in normal form; repeat the command that made it")
     study = Study.load(folder / "study.yaml")

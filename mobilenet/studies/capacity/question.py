@@ -87,7 +87,7 @@ class Plan:
 
 def plan(question: Question, allow_code: bool = False) -> Plan:
     """Check all of it against the scenario; `allow_code`: as for mobilenet.run. Raises ScenarioError."""
-    _require_sense(question)
+    require_sense(question)
     wanted = requirements(question.require, question.tolerance, question.word("require"))
     bare = _study(question, None)
     scenario = bare.scenario_with(_fixed(question, bare))
@@ -118,7 +118,7 @@ def default_directory(question: Question) -> Path:
     return STUDIES / as_file_name(f"{Path(question.name).stem}-capacity-{question.vary.rpartition('.')[2]}")
 
 
-def _require_sense(question: Question) -> None:
+def require_sense(question: Question) -> None:
     for name, value in (("from", question.low), ("to", question.high)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise ScenarioError(f"{question.word(name)} {value}: expected a number")
@@ -134,6 +134,8 @@ def _require_sense(question: Question) -> None:
         )
     if not 0.0001 <= question.error <= 0.5:
         raise ScenarioError(f"{question.word('error')} {question.error:g}: expected a probability from 0.0001 to 0.5")
+    if question.budget < 1:
+        raise ScenarioError(f"{question.word('budget')} {question.budget}: expected at least 1")
     if not question.vary.strip():
         raise ScenarioError(f"{question.word('vary')}: missing; expected a key such as workload.interval_s")
     if question.vary == "seed":

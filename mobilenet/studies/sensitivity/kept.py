@@ -11,17 +11,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mobilenet.quoting import counted
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies import StudyError
 from mobilenet.studies.declaration import KEPT, Replications, Study, given_values, unlabelled
 from mobilenet.studies.effects import SCREENING
 from mobilenet.studies.kept_commands import options_in, provenance_in, require_made_by
 from mobilenet.studies.sensitivity.ranges import ranges
-from mobilenet.studies.sensitivity.screening import trajectories
+from mobilenet.studies.sensitivity.screening import LEAST_TRAJECTORIES, trajectories
 from mobilenet.studies.sensitivity.sensitivity import POINT, Plan, Question, levels_of, normal_form
 
 ANSWER = f"{SCREENING}.parquet"
-MOST = 1_000  # trajectories of an archive
+MOST_NUMBERS = 10_000_000  # levels of all keys at all points of the trajectories
 
 
 def read_question(folder: Path) -> tuple[Question, str]:
@@ -43,8 +44,9 @@ def read_back(folder: Path) -> Plan:
     """Return the screening that has made a directory."""
     question, command = read_question(folder)
     file, study = folder / ANSWER, Study.load(folder / "study.yaml")
-    if not 1 <= question.trajectories <= MOST:
-        raise StudyError(f"{file}: {question.trajectories} trajectories, expected at most {MOST}")
+    keys = sum(text.count(",") + 1 for text in question.keys)
+    if question.trajectories < LEAST_TRAJECTORIES or question.trajectories * keys * (keys + 1) > MOST_NUMBERS:
+        raise StudyError(f"{file}: {counted(keys, 'key')} and {question.trajectories} trajectories are not possible")
     found = ranges(question.keys, study.base(), question.option)
     points = trajectories(len(found), question.trajectories, question.seed)
     levels: list[dict[str, Any]] = levels_of(found, points)

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import mobilenet as package
+from mobilenet.rundir.provenance import carried
 from mobilenet.rundir.stamp import KEY
 from mobilenet.studies import StudyError
 from tests.cli.command import COMMAND, FIRST, mobilenet, one_line
@@ -159,6 +160,7 @@ def test_whole_keys_from_python(place: Path) -> None:
         found.verdict == "largest" and isinstance(found.value, int) and found.interval == (found.value, found.value + 4)
     )
     assert set(found.points["hosts.count"]) <= set(range(2, 27, 4)) and found.runs == len(found.study.runs)
+    assert carried(found.path / "capacity.svg") == carried(found.path / "capacity.json") is not None
     assert found.sentences()[0].startswith(f"the largest hosts.count is {found.value}: ")
     assert found.plot().axes[0].get_ylabel() and "<ul><li>the largest" in found._repr_html_()
 
