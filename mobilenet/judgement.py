@@ -17,6 +17,7 @@ from mobilenet import __version__
 from mobilenet.metrics import OwnMetric, as_measured, metrics
 from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.own import Record, measured, own_metric
+from mobilenet.packets.passed import Captures
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.pcap import read_captures
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest
@@ -57,9 +58,10 @@ def with_own_metrics(
     counters: dict[str, Any],
     facts: dict[str, Any],
     own: Sequence[OwnMetric],
+    captures: Captures | None = None,
 ) -> tuple[Row, dict[str, str]]:
     """One row of our metrics and a user's; and of those of a user's that failed, file, line and what went wrong."""
-    row = metrics(events, samples, counters, facts)
+    row = metrics(events, samples, counters, facts, captures)
     values, errors = measured(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
     failed = {m.name: place_of(errors[m.name], m.path, m.function) for m in own if m.name in errors}
     return row | values, failed
@@ -72,10 +74,9 @@ def judge(
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
     scenario = scenario_of(directory)
-    verdicts = verify(
-        events, samples, tables["positions"], counters, facts, expected_by(scenario), tables, read_captures(directory)
-    )
-    row, failed = with_own_metrics(events, samples, counters, facts, own)
+    captures = read_captures(directory)
+    verdicts = verify(events, samples, tables["positions"], counters, facts, expected_by(scenario), tables, captures)
+    row, failed = with_own_metrics(events, samples, counters, facts, own, captures)
     write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)
     return failed
@@ -106,7 +107,8 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
             notes.append(f"{path} is missing, and cannot be restored because the record is damaged")
         return verdicts, notes
     facts = read_manifest(directory)
-    found = metrics(tables["events"], tables["samples"], read_json(directory, "counters.json"), facts)
+    counters, captures = read_json(directory, "counters.json"), read_captures(directory)
+    found = metrics(tables["events"], tables["samples"], counters, facts, captures)
     stored: dict[str, Any] | None = None
     if path.exists():
         try:

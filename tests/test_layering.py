@@ -25,7 +25,7 @@ FLOORS = (
     ("controlled", "programs"),
     ("namespaces",),
     ("realtime",),
-    ("why",),
+    ("why", "packets"),
     ("simulation", "verify", "metrics", "export"),
     ("judgement",),
     ("api", "workers"),

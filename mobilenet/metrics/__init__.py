@@ -13,16 +13,24 @@ from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.mobile import mobile_metrics
 from mobilenet.metrics.own import OwnMetric, Record, metric
 from mobilenet.metrics.processes import process_metrics
+from mobilenet.packets.passed import Captures
 from mobilenet.rundir.kinds import PROCESSES, kind_of
 from mobilenet.rundir.table import Columns
 
 __all__ = ["OwnMetric", "Record", "as_measured", "metric", "metrics"]
 
 
-def metrics(events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> Row:
-    """One row from the columns of a run; the manifest has its kind and the window."""
-    measure = process_metrics if kind_of(manifest) is PROCESSES else mobile_metrics
-    return measure(events, samples, counters, as_measured(manifest))
+def metrics(
+    events: Columns,
+    samples: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+    captures: Captures | None = None,
+) -> Row:
+    """One row from the columns of a run; the manifest has its kind and the window. `captures`: of real software."""
+    if kind_of(manifest) is PROCESSES:
+        return process_metrics(events, samples, counters, as_measured(manifest))
+    return mobile_metrics(events, samples, counters, as_measured(manifest), captures)
 
 
 def as_measured(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -19,14 +19,23 @@ import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.metrics.buffers import buffers, lists
+from mobilenet.metrics.connections import CONNECTIONS, Connections
 from mobilenet.metrics.datagrams import DATAGRAMS, Datagrams
 from mobilenet.metrics.declaration import Metric, Row, mean, only, ratio, values
 from mobilenet.metrics.fold import EventFold, Handoff
 from mobilenet.metrics.network import NETWORK, Network
+from mobilenet.packets.connections import connections_of
+from mobilenet.packets.passed import Captures, passed
 from mobilenet.rundir.table import Columns, Table
 
 
-def mobile_metrics(events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> Row:
+def mobile_metrics(
+    events: Columns,
+    samples: Columns,
+    counters: dict[str, Any],
+    manifest: dict[str, Any],
+    captures: Captures | None = None,
+) -> Row:
     """Compute one row from the columns of a run; the manifest has the window (warmup_s, duration_s)."""
     begin, end = round(manifest["warmup_s"] * SECOND), round(manifest["duration_s"] * SECOND)
     events, samples = Table.of(events), Table.of(samples)
@@ -43,6 +52,9 @@ def mobile_metrics(events: Columns, samples: Columns, counters: dict[str, Any], 
     row |= lists(samples, begin, end, "lists" in traits)
     if "datagrams" in traits:
         row |= values(DATAGRAMS, Datagrams(events, begin, end), traits)
+    if captures is not None:
+        connections = connections_of(passed(events, captures))
+        row |= values(CONNECTIONS, Connections(connections, fold.handoffs), ("connections",))
     return row | values(QUEUES, counters)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mobilenet.metrics.buffers import BUFFER_SIZES, LENGTHS_OF_LISTS, sizes
+from mobilenet.metrics.connections import CONNECTIONS
 from mobilenet.metrics.datagrams import DATAGRAMS
 from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.delay_shares import DELAY_SHARES
@@ -71,7 +72,7 @@ def _by_name(first: tuple[str, ...], *groups: tuple[Declared, ...]) -> dict[str,
 
 
 MOBILE = _by_name(
-    FIRST, MESSAGES, NETWORK, QUEUES, BUFFER_SIZES, HANDOFFS, DATAGRAMS, OF_STUDIES, LENGTHS_OF_LISTS
+    FIRST, MESSAGES, NETWORK, QUEUES, BUFFER_SIZES, HANDOFFS, DATAGRAMS, CONNECTIONS, OF_STUDIES, LENGTHS_OF_LISTS
 )  # fmt: skip
 PROCESSES = _by_name(FIRST_OF_PROCESSES, OF_PROCESSES)
 SIGNED = tuple(name for name, metric in MOBILE.items() if metric.signed)

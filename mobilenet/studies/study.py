@@ -136,7 +136,9 @@ def require_metric(study: Study, metric: str) -> None:
 
 def known_metrics() -> list[str]:
     """Return the metrics that a run of a mobile scenario may have in a study."""
-    return sorted(name for name, metric in MOBILE.items() if metric.of not in ("datagrams", "bit errors"))
+    return sorted(
+        name for name, metric in MOBILE.items() if metric.of not in ("datagrams", "connections", "bit errors")
+    )
 
 
 def compare_study(path: Path) -> list[Finding] | None:

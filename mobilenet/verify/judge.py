@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.packets.passed import Captures
 from mobilenet.rundir.kinds import PROCESSES, kind_of
 from mobilenet.rundir.pcap import read_captures
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest, require_files, require_tables
@@ -58,7 +59,6 @@ from mobilenet.verify.broadcasts.silent import silent_problem
 from mobilenet.verify.declared import require_scenario
 from mobilenet.verify.ended_early import record_so_far_problem, sums_so_far_problem
 from mobilenet.verify.lines.judge import lines_problem
-from mobilenet.verify.packets.captures import Captures
 from mobilenet.verify.packets.judge import packets_problem
 from mobilenet.verify.processes.judge import verify_processes
 from mobilenet.verify.record.conservation import conservation_problem

@@ -10,8 +10,9 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.verify.packets.captures import Passed
-from mobilenet.verify.packets.tcp import ACK, FIN, SYN, connections_problem
+from mobilenet.packets.passed import Passed
+from mobilenet.packets.segments import ACK, FIN, SYN
+from mobilenet.verify.packets.tcp import connections_problem
 
 A, B = bytes((10, 77, 0, 1)), bytes((10, 77, 0, 2))
 

@@ -1,12 +1,16 @@
 """Judge the packets of real software, by the captures of all devices.
 
+Model     a packet that is received has the bytes that were sent under its name, and all packets of a node have its
+          address as their source
 Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from mobilenet.packets.passed import Captures, Mismatch, Passed, passed
 from mobilenet.rundir.table import Columns
-from mobilenet.verify.packets.captures import Captures, Mismatch, changed_problem, passed
 from mobilenet.verify.packets.tcp import connections_problem
 
 
@@ -17,3 +21,21 @@ def packets_problem(events: Columns, captures: Captures) -> str | None:
     except Mismatch as error:
         return str(error)
     return changed_problem(packets) or connections_problem(packets)
+
+
+def changed_problem(packets: Sequence[Passed]) -> str | None:
+    """The first packet that arrived otherwise than it was sent, or under the name of another node."""
+    sent: dict[str, bytes] = {}
+    address: dict[str, bytes] = {}  # of each node, in its first packet
+    for one in packets:
+        node = one.name.split(":")[0]
+        if one.is_sent:
+            sent[one.name] = one.packet
+            own = address.setdefault(node, one.packet[12:16])
+            if own != one.packet[12:16]:
+                return f"packets: {node} sends {one.name} under another address than before"
+        elif (original := sent.get(one.name)) is not None and original != one.packet:
+            differing = (i for i, pair in enumerate(zip(original, one.packet, strict=False)) if pair[0] != pair[1])
+            place = next(differing, min(len(original), len(one.packet)))
+            return f"packets: {one.node} receives {one.name} with byte {place} changed"
+    return None

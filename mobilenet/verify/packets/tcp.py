@@ -10,43 +10,10 @@ Source    RFC 9293, 3.4; ours: docs/guide/real-software.md
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from mobilenet.verify.packets.captures import Passed
-
-TCP = 6
-FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
-ROUND = 1 << 32
-End = tuple[bytes, int]  # address and port
-
-
-class Segment(NamedTuple):
-    """A TCP segment: its ends, and what it carries."""
-
-    source: End
-    to: End
-    number: int
-    acknowledged: int
-    flags: int
-    payload: bytes
-
-    @property
-    def length(self) -> int:
-        """The sequence numbers that it takes."""
-        return len(self.payload) + bool(self.flags & SYN) + bool(self.flags & FIN)
-
-
-def segment_in(packet: bytes) -> Segment | None:
-    """The TCP segment in an IP packet; None: it has none, or only a fragment of one."""
-    head = (packet[0] & 15) * 4
-    if packet[9] != TCP or len(packet) < head + 20 or struct.unpack_from(">H", packet, 6)[0] & 0x3FFF:
-        return None
-    total = struct.unpack_from(">H", packet, 2)[0]
-    source, to, number, acknowledged, offset, flags = struct.unpack_from(">HHIIBB", packet, head)
-    payload = packet[head + (offset >> 4) * 4 : total]
-    return Segment((packet[12:16], source), (packet[16:20], to), number, acknowledged, flags, payload)
+from mobilenet.packets.passed import Passed
+from mobilenet.packets.segments import ACK, FIN, RST, SYN, End, Segment, near, segment_in
 
 
 class Direction:
@@ -61,9 +28,8 @@ class Direction:
         self.fin: int | None = None  # the offset of its FIN
 
     def offset(self, number: int) -> int:
-        """The offset of a sequence number, near the last one; -1 is the SYN."""
-        found = self._near + (number - self.first - 1 - self._near + ROUND // 2) % ROUND - ROUND // 2
-        return found
+        """The offset of a sequence number; -1 is the SYN."""
+        return near(number, self.first, self._near)
 
     def send(self, segment: Segment) -> str | None:
         """Note what passes the sender's device."""

@@ -1,7 +1,8 @@
-"""Whether the packets at the devices are those of the record, and arrive as they were sent.
+"""The packets that passed the devices of nodes, in the order of the record.
 
-Model     the n-th packet that a node sent is its datagram n, and the order of its capture is that of its events. A
-          packet that is received has the bytes that were sent under its name, and its sender's address as its source
+Model     a packet for each event: the n-th packet that a node sent is its datagram n, and the order of a capture is
+          that of the events of its node
+Errors    Mismatch: captures that contradict the events
 Source    ours: docs/guide/real-software.md
 """
 
@@ -49,21 +50,3 @@ def passed(events: Columns, captures: Captures) -> Iterator[Passed]:
     for node, rest in left.items():
         if next(rest, None) is not None:
             raise Mismatch(f"packets: the capture of {node} has more packets than the record has events")
-
-
-def changed_problem(packets: Sequence[Passed]) -> str | None:
-    """The first packet that arrived otherwise than it was sent, or under the name of another node."""
-    sent: dict[str, bytes] = {}
-    address: dict[str, bytes] = {}  # of each node, in its first packet
-    for one in packets:
-        node = one.name.split(":")[0]
-        if one.is_sent:
-            sent[one.name] = one.packet
-            own = address.setdefault(node, one.packet[12:16])
-            if own != one.packet[12:16]:
-                return f"packets: {node} sends {one.name} under another address than before"
-        elif (original := sent.get(one.name)) is not None and original != one.packet:
-            differing = (i for i, pair in enumerate(zip(original, one.packet, strict=False)) if pair[0] != pair[1])
-            place = next(differing, min(len(original), len(one.packet)))
-            return f"packets: {one.node} receives {one.name} with byte {place} changed"
-    return None

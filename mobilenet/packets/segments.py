@@ -1,0 +1,49 @@
+"""TCP segments in IP packets.
+
+Units     bytes; sequence numbers modulo 2³²
+Source    RFC 791, RFC 9293, 3.1
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+TCP = 6
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+ROUND = 1 << 32
+End = tuple[bytes, int]  # address and port
+
+
+class Segment(NamedTuple):
+    """A TCP segment: its ends, and what it carries."""
+
+    source: End
+    to: End
+    number: int
+    acknowledged: int
+    flags: int
+    payload: bytes
+
+    @property
+    def length(self) -> int:
+        """The sequence numbers that it takes."""
+        return len(self.payload) + bool(self.flags & SYN) + bool(self.flags & FIN)
+
+
+def segment_in(packet: bytes) -> Segment | None:
+    """The TCP segment in an IP packet; None: it has none, or only a fragment of one."""
+    head = (packet[0] & 15) * 4
+    if packet[9] != TCP or len(packet) < head + 20 or struct.unpack_from(">H", packet, 6)[0] & 0x3FFF:
+        return None
+    total = struct.unpack_from(">H", packet, 2)[0]
+    source, to, number, acknowledged, offset, flags = struct.unpack_from(">HHIIBB", packet, head)
+    payload = packet[head + (offset >> 4) * 4 : total]
+    return Segment((packet[12:16], source), (packet[16:20], to), number, acknowledged, flags, payload)
+
+
+def near(number: int, first: int, last: int) -> int:
+    """The offset of a sequence number in a stream whose SYN has the number `first`, near the offset `last`: -1 is the
+    SYN, 0 the first byte.
+    """
+    return last + (number - first - 1 - last + ROUND // 2) % ROUND - ROUND // 2
