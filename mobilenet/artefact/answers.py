@@ -30,15 +30,15 @@ def answers_in(data: bytes) -> dict[str, Any]:
 
 
 def require_answered(path: Path) -> None:
-    again = "run the same `mobilenet claims` command again"
+    again = "run the `mobilenet claims` command again"
     if not (path / KEPT).is_file():
-        raise ArtefactError(f"{path}: has no {KEPT}; {again}")
+        raise ArtefactError(f"{path}: does not contain {KEPT}; {again}")
     try:
         rows = answers_in((path / MARK).read_bytes())["claims"]
     except (OSError, ValueError):
         raise ArtefactError(f"{path / MARK}: damaged; {again}") from None
     if not rows or any(row.get("left") for row in rows):
-        raise ArtefactError(f"{path}: not all claims are answered; {again}, without --quick")
+        raise ArtefactError(f"{path}: some claims have no verdict yet; {again}, without --quick")
 
 
 def answers_of(path: Path, place: str) -> Files:

@@ -120,7 +120,7 @@ class _Again:
 
     def _study(self, part: Part, session: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
-        how.say(f"{part.place}: again, {counted(_runs(part), 'run')} before")
+        how.say(f"repeating {part.place}: {counted(_runs(part), 'run')}")
         if verb_of(part.path) is not None:
             return self._search(part, session)
         done = run_study(
@@ -148,7 +148,7 @@ class _Again:
     def _claims(self, part: Part, session: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
         out.parent.mkdir(parents=True, exist_ok=True)
-        how.say(f"{part.place}: again, {counted(len(_rows(part.path)), 'claim')}, {counted(_runs(part), 'run')} before")
+        how.say(f"repeating {part.place}: {counted(len(_rows(part.path)), 'claim')}, {counted(_runs(part), 'run')}")
         planned = plan(Claims.load(part.path / KEPT), how.allow_code)
         means = Means(out, how.workers, how.progress, how.say, how.allow_code)
         outcome = answer(planned, means, local_master(how.workers), session)

@@ -16,6 +16,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mobilenet.quoting import counted
+
 CLOSE = 1e-9  # relative
 CLOSE_TO_0 = 1e-12
 SEARCHES = ("capacity", "sensitivity")  # tables with the answers of searches
@@ -44,7 +46,7 @@ def compare_study(what: str, kept: Path, again: Path, is_promised: bool) -> Line
     """Compare the tables of a study; `is_promised`: whether the same bits are."""
     names = _names(kept, "csv"), _names(kept, "parquet")
     return _compare_tables(
-        Line(what, Sameness.BITS, f"{_count(kept / 'runs.csv')} runs"), kept, again, names, is_promised
+        Line(what, Sameness.BITS, counted(_count(kept / "runs.csv"), "run")), kept, again, names, is_promised
     )
 
 
@@ -77,7 +79,7 @@ def _compare_tables(
         worst = worst if found is None else worst._replace(sameness=Sameness.NUMBERS)
     for name in names[1] if is_promised else ():
         if _bytes(kept / name) != _bytes(again / name):
-            return Line(what, Sameness.DIFFERS, f"{name}: other bytes")
+            return Line(what, Sameness.DIFFERS, f"{name}: the bytes differ")
     return worst
 
 

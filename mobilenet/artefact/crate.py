@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from mobilenet.artefact.parts import CLAIMS, STUDIES
 from mobilenet.artefact.readme import CRATE, Summary, contents
+from mobilenet.quoting import counted
 
 VERSION = "https://w3id.org/ro/crate/1.3"
 KINDS = {
@@ -65,11 +66,11 @@ def metadata(about: About, parts: Sequence[Summary], files: Mapping[str, bytes],
     ]  # fmt: skip
     for one, top in zip(parts, tops, strict=True):
         inside = [name for name in sorted(files) if name.startswith(top)]
-        what = "Answered claims" if one.part.kind == CLAIMS else one.kind
+        what = "Evaluated claims" if one.part.kind == CLAIMS else one.kind
         graph.append(
             {
                 "@id": _id(top), "@type": "Dataset", "name": f"{what}: {one.part.name}", "hasPart": _links(inside),
-                "description": f"{what}, {one.configurations} configurations and {one.runs} runs",
+                "description": f"{what}, {counted(one.configurations, 'configuration')} and {counted(one.runs, 'run')}",
             }
         )  # fmt: skip
         graph.append(_action(one, inside))

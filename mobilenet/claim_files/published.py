@@ -52,7 +52,7 @@ class PaperTables:
         if key not in self._found:
             of_paper = self._sentences if claim.paper == "reliable" else self._numbers
             self._found[key] = of_paper(claim.largest, report, look)
-        what = f"not checked with up to {claim.largest} processes"
+        what = f"not among the values checked with up to {claim.largest} processes"
         return self._found[key].get(claim.id, Verdict(Answer.UNDECIDED, what))
 
     def command(self, claim: Published) -> str:

@@ -61,7 +61,7 @@ def judge_answers(answers: list[str], error: float) -> Played:
     if violated:
         return Played(Answer.FAILS, len(answers), violated, high, unknown)
     if others:
-        return Played(Answer.UNDECIDED, len(answers), 0, high, unknown, "a schedule ended with an error")
+        return Played(Answer.UNDECIDED, len(answers), 0, high, unknown, "at least one schedule ended with an error")
     if unknown == len(answers):
         return Played(Answer.UNDECIDED, len(answers), 0, high, unknown, "no schedule could be judged")
     return Played(Answer.HOLDS, len(answers), 0, high, unknown)

@@ -60,7 +60,8 @@ def summary(outcome: Outcome) -> str:
     """`12 claims hold, 3 do not hold, 1 is undecided; ...`."""
     counts = outcome.counts
     holds, fails, open_ = (counts[answer] for answer in Answer)
-    said = f"{counted(len(outcome.answers), 'claim')}: {holds} hold, {fails} do not hold, {open_} undecided"
+    hold, do = "holds" if holds == 1 else "hold", "does" if fails == 1 else "do"
+    said = f"{counted(len(outcome.answers), 'claim')}: {holds} {hold}, {fails} {do} not hold, {open_} undecided"
     if outcome.left:
         said += f" ({len(outcome.left)} left by --quick)"
     assumed = f"; {ASSUMED}" if any(one.assumes for one in outcome.answers) else ""

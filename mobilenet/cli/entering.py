@@ -40,7 +40,7 @@ def shell_of(node: str | None, asked: list[str]) -> Iterator[tuple[str, int] | N
 
     def serve() -> None:
         connect(ours, over.is_set)
-        asked.append("the end of the shell")
+        asked.append("the shell, which has ended")
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -72,9 +72,9 @@ def _machine(run: Path, node: str) -> dict[str, Any]:
     found = sorted(run.parent.glob(f".{run.name}.partial-*/{MACHINES}"))
     machines: dict[str, Any] = json.loads(found[-1].read_text()) if found else {}
     if not machines:
-        fail(f"{quoted(run)}: not a run in progress whose protocol is ip", Exit.BAD_INPUT)
+        fail(f"{quoted(run)}: expected a run in progress with protocol.name: ip", Exit.BAD_INPUT)
     if node not in machines:
-        fail(f"{quoted(run)}: has no {node} now; expected one of {', '.join(machines)}", Exit.BAD_INPUT)
+        fail(f"{quoted(run)}: {node} is not running now; expected one of {', '.join(machines)}", Exit.BAD_INPUT)
     return dict(machines[node])
 
 

@@ -24,7 +24,7 @@ from mobilenet.quoting import counted, shown
 
 def serve(
     words: Annotated[
-        list[str], typer.Argument(metavar="SCENARIO", help="A scenario file (YAML); with --exec, the command's words.")
+        list[str], typer.Argument(metavar="SCENARIO", help="A scenario file (YAML); with --exec, the command to run.")
     ] = [],  # noqa: B006
     seed: Seed = None,
     out: NewRun = None,
@@ -34,13 +34,19 @@ def serve(
         typer.Option("--hard-limit-ms", min=0.1, metavar="MS", help="Lateness that ends the run with exit code 3."),
     ] = None,
     shell: Annotated[
-        str | None, typer.Option("--shell", metavar="NODE", help="Node that gets a shell on this terminal, such as h3.")
+        str | None,
+        typer.Option("--shell", metavar="NODE", help="Open a shell in this node, such as h3, on this terminal."),
     ] = None,
     join: Annotated[
-        Path | None, typer.Option("--join", metavar="RUN", help="Run in progress to enter, with --shell or --exec.")
+        Path | None,
+        typer.Option(
+            "--join",
+            metavar="RUN",
+            help="Directory of a run in progress; with --shell or --exec, enter one of its nodes.",
+        ),
     ] = None,
     exec_in: Annotated[
-        str | None, typer.Option("--exec", metavar="NODE", help="Node of the run that runs the words after --.")
+        str | None, typer.Option("--exec", metavar="NODE", help="Run the command after -- in this node of the run.")
     ] = None,
     allow_code: AllowCode = False,
     force: Force = False,
@@ -94,7 +100,7 @@ def _say_addresses(protocol: Any) -> None:
     network = getattr(protocol, "prefix", None)
     if network is None or protocol.command is not None:
         return
-    where = "on the port that it sends from" if protocol.own_port is None else f"on port {protocol.own_port}"
+    where = "on the port from which it sends" if protocol.own_port is None else f"on port {protocol.own_port}"
     say(
         f"Start your programs now: host A sends to host B at {network}.{'B' if protocol.flat else 'A'}.B, port"
         f" {protocol.port}, over UDP, and receives at {network}.A.A, {where}. Host 0 sends to host 1 at"
@@ -155,7 +161,7 @@ def _remarks(told: dict[str, Any]) -> Iterator[str]:
     for path in told["logs_that_never_were"]:
         yield f"{path}: this log file was never created, so its lines are unknown"
     for name in told["outputs_cut"]:
-        yield f"{name}: its standard output beyond protocol.limits.output_mb was not read"
+        yield f"{name}: only the first part of its standard output was read (protocol.limits.output_mb)"
     if two := told.get("claimed_twice"):
         yield (
             f"several programs sent datagrams as {', '.join(two)}; expected one program for each host,"

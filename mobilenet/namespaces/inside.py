@@ -88,7 +88,7 @@ def enter_namespaces(order: Order) -> None:
             raise refused(error) from None
         theirs.send(b"?")
         if theirs.recv(1) != b"!":
-            raise Refused(f"the system does not allow to map users{forbidden_by()}")
+            raise Refused(f"the system does not allow user IDs to be mapped{forbidden_by()}")
         theirs.close()
         return
     theirs.close()
@@ -128,7 +128,7 @@ def forbidden_by() -> str:
                     return f", because {name} is {value}"
         except OSError:
             continue
-    return "; if this is a container, it may need to be started with fewer restrictions"
+    return "; if mobilenet runs in a container, start the container with fewer restrictions"
 
 
 # --- the network
@@ -140,7 +140,9 @@ def new_device(order: Order) -> int:
         tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", DEVICE, IFF_TUN | IFF_NO_PI))
     except OSError as error:
-        raise Refused(f"/dev/net/tun: {error.strerror}; the kernel module tun must be loaded and accessible") from None
+        raise Refused(
+            f"/dev/net/tun: {error.strerror}; the kernel module tun must be loaded, and this file must be accessible"
+        ) from None
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         up(any_socket, b"lo", 0)
         for code, value in ((SIOCSIFADDR, order["address"]), (SIOCSIFNETMASK, order["mask"])):
@@ -326,7 +328,7 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
         name = order["name"].encode()
         called("sethostname", name, len(name))
     except OSError as error:
-        raise Refused(f"the system does not allow to set up the namespaces: {error}{forbidden_by()}") from None
+        raise Refused(f"the namespaces could not be set up: {error}{forbidden_by()}") from None
     answer_with(control, {"ready": True}, (tun,))
     os.close(tun)
     live(control, order, terminal)

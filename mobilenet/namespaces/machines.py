@@ -97,7 +97,7 @@ class Machines:
             found = sockets.poll(max(0.0, deadline - time.monotonic()) * 1000)
             if not found:
                 late = next(iter(waiting.values())).name
-                raise ProgramError(f"{late}: its namespaces are not ready after {READY_S:g} s", is_input=False)
+                raise ProgramError(f"{late}: its namespaces were not ready within {READY_S:g} s", is_input=False)
             for control, _ in found:
                 machine = waiting[control]
                 for answer in machine.answers():

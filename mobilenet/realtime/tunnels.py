@@ -81,11 +81,11 @@ class Tunnels:
 
     def open(self, pace: Pace) -> None:
         if sys.platform != "linux":
-            raise ScenarioError("protocol.name: ip: namespaces exist only on Linux")
+            raise ScenarioError("protocol.name: ip: needs namespaces, which exist only on Linux")
         if os.getuid() == 0 and self._folder.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
             raise ScenarioError(
-                f"{quoted(self._folder)}: as mobilenet runs as root, programs run as an unprivileged user, who cannot"
-                " read this folder; expected a folder that all users can read, or mobilenet run as an ordinary user"
+                f"{quoted(self._folder)}: mobilenet runs as root, so programs run as an unprivileged user, who cannot"
+                " read this folder; use a folder that all users can read, or run mobilenet as an ordinary user"
             )
         self._pace = pace
         if self._captures is not None:

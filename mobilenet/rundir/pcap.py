@@ -67,7 +67,7 @@ def packets_in(path: Path) -> Iterator[Captured]:
     """The packets of a capture that we have written; ValueError where it is not one, or is cut off."""
     data = path.read_bytes()
     if data[: len(FILE_HEADER)] != FILE_HEADER:
-        raise ValueError(f"{path.name}: not a capture of ours")
+        raise ValueError(f"{path.name}: not a capture that mobilenet wrote")
     place = len(FILE_HEADER)
     while place < len(data):
         if place + RECORD.size > len(data):

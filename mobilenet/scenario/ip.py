@@ -28,10 +28,15 @@ Folder = Annotated[str, Field(min_length=1, max_length=4000), WITHOUT_NUL]
 class Limits(Parameters):
     """What the programs of each node may use together."""
 
-    processes: int = Field(default=64, ge=1, le=10_000, description="processes and threads at the same time")
-    memory_mb: int = Field(default=512, ge=16, le=1_000_000, description="resident memory")
+    processes: int = Field(
+        default=64, ge=1, le=10_000, description="maximum number of processes and threads at the same time"
+    )
+    memory_mb: int = Field(default=512, ge=16, le=1_000_000, description="maximum resident memory")
     output_mb: int = Field(
-        default=64, ge=1, le=100_000, description="standard output that is read, each file, and each hidden folder"
+        default=64,
+        ge=1,
+        le=100_000,
+        description="maximum size of the standard output that is read, of each file, and of each hidden folder",
     )
 
 
@@ -40,30 +45,32 @@ class Ip(RealTimePrograms):
 
     places: ClassVar[tuple[str, ...]] = ("{me}", "{address}")
     most_hosts: ClassVar[int] = 10_000
-    why_most: ClassVar[str] = "each host has processes of its own"
+    why_most: ClassVar[str] = "each host runs in separate processes"
 
     name: Literal["ip"]
     commands: dict[Node, CommandLine | None] = Field(
         default={},
         max_length=10_000,
-        description="commands of single hosts (h3) instead of `command`, and of stations (s0); null: none",
+        description="commands of individual hosts (h3), instead of `command`, and of stations (s0); null: none",
     )
     network: str = Field(
         default="10.77.0.0/16",
         json_schema_extra={"pattern": NETWORK},
         description="private network of the nodes; host h0 has its address 0.1, and station s0 its address 128.1",
     )
-    mtu_bytes: int = Field(default=1500, ge=576, le=2296, description="longest IP packet")
+    mtu_bytes: int = Field(default=1500, ge=576, le=2296, description="maximum size of an IP packet")
     broadcast: Literal["cell", "all"] = Field(
         default="cell", description="whether broadcast and multicast packets reach the sender's cell or all cells"
     )
     forward: bool = Field(
         default=False,
-        description="whether a station sends on the packets for a host that has moved to another cell",
+        description="whether a station forwards the packets for a host that has moved to another cell",
     )
     root: bool = Field(default=False, description="whether programs are root in their namespaces")
     folders: tuple[Folder, ...] = Field(
-        default=(), max_length=100, description="folders in a hidden place that programs may read, such as /home/me/lib"
+        default=(),
+        max_length=100,
+        description="folders that are otherwise hidden, but that programs may read, such as /home/me/lib",
     )
     limits: Limits = Field(default=Limits(), description="what the programs of each node may use")
 

@@ -34,7 +34,8 @@ def answer(found: Found) -> str:
         states = ", ".join(
             f"{one.state.value} at {shown_value(value)}" for value, one in found.points.items() if one.is_clear
         )
-        return f"not monotone here: for {over}, the requirements change more than once: {states}"
+        turns = "the requirements change between holding and failing more than once"
+        return f"not monotone here: for {over}, {turns}: {states}"
     if found.value is not None:
         holds, fails = shown_value(found.holds_at), shown_value(found.fails_at)
         said = f"the requirements hold at {holds} and fail at {fails}{_within(found)}"
@@ -75,7 +76,7 @@ def span(asked: Asked) -> str:
 
 
 def _tried(found: Found) -> str:
-    return f"all {counted(sum(one.n > 0 for one in found.points.values()), 'tried value')}"
+    return f"all {counted(sum(one.n > 0 for one in found.points.values()), 'value')} that were tried"
 
 
 def _so_far(found: Found) -> str:
@@ -86,7 +87,7 @@ def _so_far(found: Found) -> str:
     elif found.failed:
         why = f"{counted(found.failed, 'run')} failed"
     if found.interval is None:
-        return f"{why}; no value of {key} holds while another one fails"
+        return f"{why}; no value of {key} is known to hold while another one is known to fail"
     return (
         f"{why}; the requirements hold at {key} {shown_value(found.holds_at)} and fail at {shown_value(found.fails_at)}"
     )
@@ -165,7 +166,7 @@ def markdown(found: Found) -> str:
         "A value holds if every interval lies entirely within its limit, relaxed by the tolerance. It fails if an"
         " interval lies entirely beyond its limit, tightened by the tolerance, or if the backlog grows without bound."
         " If an interval does both, its mean decides."
-        " Each value was examined after 10, 14, 20, 28, …"
+        " Each value is examined after 10, 14, 20, 28, …"
         " runs, and the intervals take all looks into account. Percentiles are computed for each run, and"
         " then averaged over runs."
         f" All values were run in the same worlds. Seed of the study: {asked.seed}.",

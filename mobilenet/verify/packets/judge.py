@@ -33,7 +33,7 @@ def changed_problem(packets: Sequence[Passed]) -> str | None:
             sent[one.name] = one.packet
             own = address.setdefault(node, one.packet[12:16])
             if own != one.packet[12:16]:
-                return f"packets: {node} sends {one.name} under another address than before"
+                return f"packets: {node} sends {one.name} from a different address than before"
         elif (original := sent.get(one.name)) is not None and original != one.packet:
             differing = (i for i, pair in enumerate(zip(original, one.packet, strict=False)) if pair[0] != pair[1])
             place = next(differing, min(len(original), len(one.packet)))

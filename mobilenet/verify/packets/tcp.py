@@ -41,7 +41,7 @@ class Direction:
             payload, start = payload[-start:], 0
         known = self.sent[start : start + len(payload)]
         if known != payload[: len(known)]:
-            return "is sent again with other bytes"
+            return "is retransmitted with different bytes"
         if start > len(self.sent):
             self.sent.extend(bytes(start - len(self.sent)))
         self.sent[start : start + len(payload)] = payload
@@ -96,7 +96,11 @@ class Connections:
         if back is None:
             return None
         offset = back.offset(segment.acknowledged)
-        return f"acknowledges {offset - back.arrived_to} bytes too many" if offset > back.arrived_to else None
+        return (
+            f"acknowledges {offset - back.arrived_to} more bytes than have arrived"
+            if offset > back.arrived_to
+            else None
+        )
 
 
 def connections_problem(packets: Iterable[Passed]) -> str | None:
