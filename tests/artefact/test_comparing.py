@@ -46,7 +46,7 @@ def test_parquet_counts_where_the_bits_are_promised(tmp_path: Path) -> None:
     kept, again = study(tmp_path / "kept"), study(tmp_path / "again", parquet=b"PAR2")
     assert compare_study("a", kept, again, False).sameness is Sameness.BITS
     line = compare_study("a", kept, again, True)
-    assert line.sameness is Sameness.DIFFERS and line.why == "tables/runs.parquet: other bytes"
+    assert line.sameness is Sameness.DIFFERS and line.why == "tables/runs.parquet: the bytes differ"
     (again / "tables" / "runs.csv").unlink()
     assert compare_study("a", kept, again, False).why == "tables/runs.csv: cannot be read"
 

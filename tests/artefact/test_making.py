@@ -170,7 +170,7 @@ def test_what_is_refused(study: Store, tmp_path: Path) -> None:
         (["link", *out], "link/configurations/c000/x.csv: is a link"),
         (["search", *out], "search/capacity.csv: missing; repeat the command that made the directory"),
         (["both", *out], "both: contains the answers of two commands; expected one directory for each"),
-        (["answers", *out], "answers: has no claims.yaml; run the same `mobilenet claims` command again"),
+        (["answers", *out], "answers: does not contain claims.yaml; run the `mobilenet claims` command again"),
         (["claims.yaml", *out], "does not contain its answers; run `mobilenet claims claims.yaml` first"),
         (["empty", *out], "empty: expected the directory of a study or of evaluated claims, or a claims file"),
         (["nowhere", *out], "nowhere: expected the directory"),
