@@ -468,7 +468,7 @@ WRONG = {
     "protocol.network=127.255.0.0/16": "is not one of 127.1.0.0/16 to 127.254.0.0/16",
     "protocol.network=127.300.0.0/16": "is not one of 127.1.0.0/16 to 127.254.0.0/16",
     r'protocol.command=["a\0b"]': "protocol.command.0: expected text without NUL characters",
-    'protocol.command=["", a]': r"^[^\n]*protocol.command: expected a program as the first word, got an empty text[^\n]*$",
+    'protocol.command=["", a]': r"^[^\n]*protocol.command: expected a program as the first word[^\n]*$",
     f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected a path in which each component is at most"
     " 200 bytes long",
     "protocol.port=80": "protocol.port",
