@@ -22,6 +22,7 @@ from typing import Any
 import mobilenet
 from mobilenet.expected.rest import rest
 from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.mobile_causal.parameters import ONLY
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.scenario.yaml_writer import to_yaml
@@ -43,6 +44,7 @@ GROUPS = {
     "disjoint_paths": "DisjointPaths", "reliable": "Reliable", "mobile_causal": "MobileCausal",
     "tcp_flooding": "TcpFlooding",
 }  # fmt: skip
+REPAIR_SHARE = 0.15  # of these keys, where messages are repaired
 Document = dict[str, Any]
 
 
@@ -53,17 +55,19 @@ class NotDrawn(Exception):
 def drawn(seed: int, folder: Path, most_events: int) -> AnyScenario:
     """The scenario of a seed, as `folder`/scenario.yaml, with the files that it names beside it. Raises NotDrawn."""
     try:
-        return _drawn(Random(f"campaign {seed}"), folder, most_events)
+        return _drawn(Random(f"campaign {seed}"), Random(f"campaign repairs {seed}"), folder, most_events)
     except ScenarioError as error:
         raise NotDrawn(str(error)) from None
 
 
-def _drawn(random: Random, folder: Path, most_events: int) -> AnyScenario:
+def _drawn(random: Random, of_repairs: Random, folder: Path, most_events: int) -> AnyScenario:
     is_wild = random.random() < WILD
     values = Values(random, random.choice(SHARES) if is_wild else FEW)
     if random.random() < 0.2:
         return _repaired(_processes(random, values, folder, is_wild), folder)
     document = _mobile(random, values, folder)
+    if document["protocol"].get("name") == "mobile_causal":
+        _add_repairs(of_repairs, document)
     scenario = _cut(document, _repaired(document, folder), folder, most_events)
     if not is_wild:
         _let_it_broadcast(document, scenario)
@@ -219,6 +223,20 @@ def _protocol(random: Random, values: Values, folder: Path) -> Document:
         return {"command": ["python3", "flood.py"], "promises": random.choice(("fifo", "best_effort"))}
     shutil.copyfile(SHIPPED / "own_protocol" / f"{kind}.py", folder / f"{kind}.py")
     return {"class": f"{kind}.py:{kind.title()}", "promises": "best_effort"}
+
+
+def _add_repairs(random: Random, document: Document) -> None:
+    """Let every second mobile broadcast repair, with some of the keys of repairs, and every second one of these repeat
+    group frames. A stream for this purpose leaves all else as it is.
+    """
+    if random.random() < 0.5:
+        return
+    some = Values(random, 1.0).group("MobileCausal")
+    keys = [key for key in ONLY["selective"] if random.random() < REPAIR_SHARE]
+    protocol = {key: value for key, value in document["protocol"].items() if key not in ONLY["none"]}
+    document["protocol"] = protocol | {"repair": "selective"} | {key: some[key] for key in keys}
+    if document["wireless"]["mac"] == "dcf" and random.random() < 0.5:
+        document["wireless"] |= {"groupcast": "unsolicited_retry", "group_retries": random.choice((1, 1, 2, 7))}
 
 
 def _workload(random: Random, values: Values) -> Document:
