@@ -9,9 +9,10 @@ Deviations  each with its counterexample in docs/protocols/repair.md
             R2  A1:49     ack_h shows no holes: with number 3 lost and 4 to 9 in RBuffer, the station resends all seven.
                           Have lists what is in RBuffer; the station and the hosts of its cell hear it
             R3  A1:38     a gap waits for ackTimeout, half a second, and then for I(x). Here it is reported within T,
-                          and again after 2T, 4T, ..., at most `most_reports` times without progress (one more if it
+                          and again within 2T, 4T, ..., at most `most_reports` times without progress (one more if it
                           was already waiting). A host that hears another one report the same gap drops its own report,
-                          which still counts
+                          which still counts. From the second report on, dropped ones included, reports and
+                          acknowledgements are unicast frames until the gap is filled
             R3b A1:48     a heartbeat is a unicast frame: three lost broadcast ones, and the station holds the host
                           silent and resends nothing
             R4  A1:34     only ack_C trims SBuffer. A host that receives its own message from any station knows that it
