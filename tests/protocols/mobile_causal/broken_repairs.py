@@ -188,6 +188,14 @@ REPAIRS: dict[str, Rule] = {
         "hosts get their own first copies though none has lacked any",
         station("return any(c.missed > self._p.lossy_share * (number - c.base) for c in lacking)", "return True"),
     ),
+    "first_copies_one_by_one_though_busy": rule(
+        "R9",
+        "hosts get their own first copies though another copy is in the radio's queue",
+        station(
+            "if not lacking or len(lacking) > self._p.few_hosts or self._resender.is_sending:",
+            "if not lacking or len(lacking) > self._p.few_hosts:",
+        ),
+    ),
     "first_copies_for_some": rule(
         "R9",
         "of several hosts, one gets the first copy",

@@ -12,7 +12,7 @@ Checks    R1      what is for one node is a unicast frame
                   I(x); in a new session from the beginning
           R8      after `cell_copies` copies for the cell, a message is sent to single hosts
           R9      first copies go one by one to a single host, or to at most `few_hosts` of which one has lacked more
-                  than `lossy_share`; then each of them gets its own
+                  than `lossy_share`, with no other copy in the queue; then each of them gets its own
 Errors    Untrue, out of the run
 Source    docs/protocols/repair.md
 """
@@ -186,6 +186,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
 
         def _first(self, number: int, item: Any) -> None:
             lacking, self._singles = self._lacking(number, len(self._contexts)), []
+            queued = list(self._resender._copies)
             super()._first(number, item)
             if not self._singles:
                 return
@@ -195,6 +196,8 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
                 len(lacking) > self._p.few_hosts or not any(self._is_lossy(c, number) for c in lacking)
             ):
                 raise Untrue(f"s{self._port.me} sends {number} to {self._singles} one by one")
+            if len(lacking) > 1 and queued:
+                raise Untrue(f"s{self._port.me} sends {number} to {self._singles} one by one, with {queued} in its queue")
 
         def _is_lossy(self, c: Any, number: int) -> bool:
             return len(self._lacked.get(c.host, ())) > self._p.lossy_share * (number - c.base)
