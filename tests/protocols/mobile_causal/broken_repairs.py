@@ -208,6 +208,11 @@ REPAIRS: dict[str, Rule] = {
         "what a host has lacked in a session before makes its radio lossy",
         station("c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0", "c.have, c.copied = set(), {}"),
     ),
+    "each_message_answered": rule(
+        "R4",
+        "a station answers each message of a host, as in print",
+        station("if not is_new and not self._ack_timer.running:", "if not self._ack_timer.running:"),
+    ),
     "no_answer_to_copies": rule(
         "R4",
         "a station answers no copy of a message that it has accepted",

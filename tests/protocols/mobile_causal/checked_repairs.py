@@ -7,6 +7,7 @@ Checks    R1      what is for one node is a unicast frame
                   reported. The largest number that it takes to exist exists. A report causes no copy of a number of
                   which one was sent within `repair_rest_s`, or within `doubt_s`, if that is shorter
           R3b     a heartbeat is a unicast frame
+          R4      a station sends an ack_C only within `report_s` after a host has repeated a message
           R5      what another host of the same station has exists for this one as well
           R6      a host sends an App_hs that the MAC gave up at once, then after `retry_s`, twice that, ..., up to
                   I(x); in a new session from the beginning
@@ -240,6 +241,18 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def __init__(self, port: Any, *arguments: Any) -> None:
             super().__init__(Watched(port), *arguments)
             stations[port.me] = self
+            self._again_ns: int | None = None  # when a host last repeated a message that had been accepted
+
+        def _on_app_hs(self, m: Any) -> None:
+            c = self.ctx.get(m.host)
+            if c is not None and m.seq < c.seq_h:
+                self._again_ns = self._port.now
+            super()._on_app_hs(m)
+
+        def _on_ack_timer(self) -> None:
+            if self._again_ns is None or self._port.now - self._again_ns > ns(self._p.report_s):
+                raise Untrue(f"s{self._port.me} sends an ack_C, though no host has just repeated a message")
+            super()._on_ack_timer()
 
         def _new_stream(self, check: bool) -> Any:
             return CheckedStream(self._port, self._send, self._p, self.ctx, check)
