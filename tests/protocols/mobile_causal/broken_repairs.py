@@ -254,6 +254,11 @@ REPAIRS: dict[str, Rule] = {
         "each report causes a copy of what it leaves out, though one has just been sent",
         station("rest_ns = ns(p.repair_rest_s if number < last else p.doubt_s)", "rest_ns = 0"),
     ),
+    "no_doubt": rule(
+        "R3",
+        "numbers beyond the last one that a host lists count as lost without any doubt",
+        station("rest_ns = ns(p.repair_rest_s if number < last else p.doubt_s)", "rest_ns = ns(p.repair_rest_s)"),
+    ),
     "deaf_to_reports": rule(
         "R5",
         "a host does not look at what other hosts of its cell have",

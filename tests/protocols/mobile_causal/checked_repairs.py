@@ -5,7 +5,7 @@ Checks    R1      what is for one node is a unicast frame
           R3      without progress, a host reports a gap at most `most_reports` times after the wait that progress found
                   under way, and waits at least twice as long each time. It does not report what another host has just
                   reported. The largest number that it takes to exist exists. A report causes no copy of a number of
-                  which one was sent within `repair_rest_s`, or within `doubt_s`, if that is shorter
+                  which one was sent within `repair_rest_s`, or, from the last number that it lists on, within `doubt_s`
           R3b     a heartbeat is a unicast frame
           R4      a station sends an ack_C only within `report_s` after a host has repeated a message
           R5      what another host of the same station has exists for this one as well
@@ -179,6 +179,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             self._times: dict[int, int] = {}  # number -> copies for the cell
             self._lacked: dict[int, set[int]] = {}  # host -> what it has lacked in its session
             self._singles: list[int] = []  # for whom a copy has just been handed over
+            self._last_listed = 0  # in the report that is being answered: below it, all that is left out is missing
 
         def _transmit(self, message: Any) -> None:
             if type(message) is AppOne:
@@ -211,11 +212,15 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
                 self._last_ns[message.number, message.host] = self._port.now
             super().on_sent(message, given_up)
 
+        def note(self, c: Any, have: tuple[int, ...]) -> None:
+            self._last_listed = max(have, default=c.nxt)
+            super().note(c, have)
+
         def _repair(self, c: Any, number: int) -> None:
-            rest_ns = ns(min(self._p.repair_rest_s, self._p.doubt_s))
+            rest_ns = ns(self._p.repair_rest_s if number < self._last_listed else self._p.doubt_s)
             for key in ((number, None), (number, c.host)):
                 if key in self._last_ns and self._port.now - self._last_ns[key] < rest_ns:
-                    raise Untrue(f"s{self._port.me} repairs {number} for h{c.host} twice within the rest")
+                    raise Untrue(f"s{self._port.me} repairs {number} for h{c.host} twice within {rest_ns} ns")
             if number >= c.base:
                 self._lacked.setdefault(c.host, set()).add(number)
             super()._repair(c, number)
