@@ -244,6 +244,11 @@ REPAIRS: dict[str, Rule] = {
         "a host reports a gap although another one has just reported it",
         host("if self._report_timer.running and self._says_the_same(m):", "if False:"),
     ),
+    "all_reports_for_all": rule(
+        "R3",
+        "further reports of a gap are broadcast frames, as the first one",
+        host("if is_heartbeat or (self._reports > 1 and self._newest >= nxt):", "if is_heartbeat:"),
+    ),
     "gap_kept": rule(
         "R3",
         "a host takes numbers of its session before for numbers of the present one",

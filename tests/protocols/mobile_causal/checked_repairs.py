@@ -4,7 +4,8 @@ Checks    R1      what is for one node is a unicast frame
           R2, R7  what a station believes a host to have, that host has, or has delivered, in the present session
           R3      without progress, a host reports a gap at most `most_reports` times after the wait that progress found
                   under way, and waits at least twice as long each time. It does not report what another host has just
-                  reported. The largest number that it takes to exist exists. A report causes no copy of a number of
+                  reported. After its first report of a gap, whose wait began after the last progress, what it reports or
+                  acknowledges is a unicast frame. The largest number that it takes to exist exists. A report causes no copy of a number of
                   which one was sent within `repair_rest_s`, or, from the last number that it lists on, within `doubt_s`
           R3b     a heartbeat is a unicast frame
           R4      a station sends an ack_C only within `report_s` after a host has repeated a message
@@ -48,6 +49,7 @@ class Watched:
     def __init__(self, port: Any) -> None:
         self._port = port
         self.beats = False
+        self.reports_again = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._port, name)
@@ -58,6 +60,8 @@ class Watched:
     def broadcast(self, message: Any) -> None:
         if self.beats:
             raise Untrue(f"the heartbeat {message} is a broadcast frame")
+        if self.reports_again:
+            raise Untrue(f"{message}, after a report of the same gap, is a broadcast frame")
         self._port.broadcast(message)
 
 
@@ -101,6 +105,8 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             hosts[port.me] = self
             self._reported: list[int] = []  # when, since the last progress
             self._progress: tuple[int, int] | None = None
+            self._waits_since: tuple[int, int] | None = None  # the progress when the wait for the next report began
+            self._told: tuple[int, int] | None = None  # the progress at which it has reported a gap
             self._heard_ns: int | None = None  # when another host reported the present gap
 
         def on_receive(self, sender: int, message: Any) -> None:
@@ -118,6 +124,17 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             self._port.beats = True
             super()._send_heartbeat()
             self._port.beats = False
+
+        def _acknowledge(self, station: int, is_heartbeat: bool) -> None:
+            """With `most_reports` 1 there is no further report, and acknowledgements stay broadcast frames."""
+            is_same = self._told == (self.stable.ses, self.stable.nxt) and self._newest >= self.stable.nxt
+            self._port.reports_again = is_same and self._p.most_reports > 1
+            super()._acknowledge(station, is_heartbeat)
+            self._port.reports_again = False
+
+        def _wait_to_report(self) -> None:
+            self._waits_since = self.stable.ses, self.stable.nxt
+            super()._wait_to_report()
 
         def _make_app(self, seq: int) -> Any:
             message = super()._make_app(seq)
@@ -166,7 +183,10 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
                 raise Untrue(f"h{self._port.me} reports what it has just heard")
             if self._newest >= stations[self._session_station]._stream.next_number:
                 raise Untrue(f"h{self._port.me} believes that {self._newest} exists")
+            is_counted = self._waits_since == progress
             super()._report()
+            if is_counted:
+                self._told = progress
 
     return CheckedHost
 
