@@ -80,6 +80,14 @@ REPAIRS: dict[str, Rule] = {
         station("if number in c.have:\n    return None", "if number not in c.have:\n    return None", "_copy"),
         station("return self._app_sh(number, self.sbuf[number]) if len(lacking) > 1 else None", "return None"),
     ),
+    "silent_hosts_lack": rule(
+        "R2",
+        "messages are resent for hosts that are not heard",
+        station(
+            "if c.state is not State.OWN or c.expired or now - c.heard_ns > self._silent_ns:",
+            "if c.state is not State.OWN or c.expired:",
+        ),
+    ),
     "alone_is_enough": rule(
         "R8",
         "a message that one host alone lacks is sent to no host",

@@ -1,12 +1,14 @@
 """The two classes of `repair: selective`, watched from outside: what the verifier cannot see in a record.
 
 Checks    R1      what is for one node is a unicast frame
+          R2      a station resends nothing for silent hosts
           R2, R7  what a station believes a host to have, that host has, or has delivered, in the present session
           R3      without progress, a host reports a gap at most `most_reports` times after the wait that progress found
                   under way, and waits at least twice as long each time. It does not report what another host has just
-                  reported. After its first report of a gap, whose wait began after the last progress, what it reports or
-                  acknowledges is a unicast frame. The largest number that it takes to exist exists. A report causes no copy of a number of
-                  which one was sent within `repair_rest_s`, or, from the last number that it lists on, within `doubt_s`
+                  reported. After its first report of a gap, whose wait began after the last progress, its reports and
+                  acknowledgements are unicast frames. The largest number that it takes to exist exists. A report causes
+                  no copy of a number of which one was sent within `repair_rest_s`, or, from the last number that it
+                  lists on, within `doubt_s`
           R3b     a heartbeat is a unicast frame
           R4      a station sends an ack_C only within `report_s` after a host has repeated a message
           R5      what another host of the same station has exists for this one as well
@@ -207,7 +209,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             super()._transmit(message)
 
         def _first(self, number: int, item: Any) -> None:
-            lacking, self._singles = self._lacking(number, len(self._contexts)), []
+            lacking, self._singles = self._lack(number), []
             queued = list(self._resender._copies)
             super()._first(number, item)
             if not self._singles:
@@ -219,7 +221,28 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             ):
                 raise Untrue(f"s{self._port.me} sends {number} to {self._singles} one by one")
             if len(lacking) > 1 and queued:
-                raise Untrue(f"s{self._port.me} sends {number} to {self._singles} one by one, with {queued} in its queue")
+                raise Untrue(f"s{self._port.me} sends {number} to {self._singles} though {queued} are queued")
+
+        def _copy(self, key: tuple[int, int]) -> Any:
+            message = super()._copy(key)
+            number, host = key
+            is_needed = len(self._lack(number)) > 1 if host == CELL else self._hears(self._contexts[host])
+            if message is not None and not is_needed:
+                raise Untrue(f"s{self._port.me} sends {message} again, which no host that it hears needs")
+            return message
+
+        def _lack(self, number: int) -> list[Any]:
+            """The hosts that are heard and may lack this number of the stream."""
+            return [
+                c
+                for c in self._contexts.values()
+                if self._hears(c) and number >= max(c.nxt, c.base) and number not in c.have | c.skip
+            ]
+
+        def _hears(self, c: Any) -> bool:
+            """Whether a host is connected and not silent."""
+            is_silent = self._port.now - c.heard_ns > ns(self._p.silent_after_s)
+            return c.state.name == "OWN" and not c.expired and not is_silent
 
         def _is_lossy(self, c: Any, number: int) -> bool:
             return len(self._lacked.get(c.host, ())) > self._p.lossy_share * (number - c.base)
