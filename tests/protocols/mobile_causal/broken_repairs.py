@@ -152,6 +152,19 @@ REPAIRS: dict[str, Rule] = {
         "what the MAC gave up waits as long as what it has sent",
         resend("if not given_up:\n    return usual_ns", "return usual_ns"),
     ),
+    "given_up_for_one_waits_as_sent": rule(
+        "R6",
+        "a first message for one host that the MAC gave up waits as long as one that it has sent",
+        station(
+            "self._resender.done((message.number, message.host), message, given_up)",
+            "self._resender.done((message.number, message.host), message)",
+        ),
+    ),
+    "recovery_given_up_waits_as_sent": rule(
+        "R6",
+        "a recovery message that the MAC gave up waits as long as one that it has sent",
+        station("super().on_sent(message, given_up)", "super().on_sent(message, False)"),
+    ),
     "given_up_again_and_again": rule(
         "R6",
         "what the MAC gave up is always sent again at once",

@@ -13,7 +13,7 @@ Checks    R1      what is for one node is a unicast frame
           R4      a station sends an ack_C only within `report_s` after a host has repeated a message
           R5      what another host of the same station has exists for this one as well
           R6      a host sends an App_hs that the MAC gave up at once, then after `retry_s`, twice that, ..., up to
-                  I(x); in a new session from the beginning
+                  I(x); in a new session from the beginning. A station's message for one host waits no longer than that
           R8      after `cell_copies` copies for the cell, a message is sent to single hosts
           R9      first copies go one by one to a single host, or to at most `few_hosts` of which one has lacked more
                   than `lossy_share`, with no other copy in the queue; then each of them gets its own
@@ -68,10 +68,11 @@ class Watched:
 
 
 class Retries:
-    """What the MAC gave up of one session, and when its next copy is due."""
+    """What the MAC gave up of one session, and when its next copy is due. `or_earlier`: a report may ask for it."""
 
-    def __init__(self, p: Any) -> None:
+    def __init__(self, p: Any, or_earlier: bool = False) -> None:
         self._p = p
+        self._or_earlier = or_earlier
         self._given_up: dict[int, tuple[int, int]] = {}  # number -> how often, and when for the last time
         self._usual_s: dict[int, float] = {}  # number -> I(x) then, without the jitter
 
@@ -86,6 +87,9 @@ class Retries:
         if number in self._given_up:
             self._given_up[number] = (self._given_up[number][0], -1)
 
+    def forget_from(self, number: int) -> None:
+        self._given_up = {n: given_up for n, given_up in self._given_up.items() if n < number}
+
     def sent(self, number: int, now: int) -> None:
         times, at_ns = self._given_up.get(number, (0, -1))
         if at_ns < 0:
@@ -93,7 +97,7 @@ class Retries:
         self.pause(number)
         p, waited_ns = self._p, now - at_ns
         wait_s = min(p.retry_s * 2 ** (times - 2), self._usual_s[number]) if times > 1 else 0
-        if waited_ns < ns(wait_s * p.resend_jitter_low):
+        if not self._or_earlier and waited_ns < ns(wait_s * p.resend_jitter_low):
             raise Untrue(f"{number} is sent again {waited_ns} ns after it was given up for the {times}th time")
         if p.window >= MANY and waited_ns > QUEUE_NS + ns(wait_s * p.resend_jitter_high):
             raise Untrue(f"{number} is sent again only {waited_ns} ns after it was given up for the {times}th time")
@@ -201,12 +205,18 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             self._times: dict[int, int] = {}  # number -> copies for the cell
             self._lacked: dict[int, set[int]] = {}  # host -> what it has lacked in its session
             self._singles: list[int] = []  # for whom a copy has just been handed over
+            self._retries: dict[int, Retries] = {}  # host -> of its session
             self._last_listed = 0  # in the report that is being answered: below it, all that is left out is missing
 
         def _transmit(self, message: Any) -> None:
             if type(message) is AppOne:
                 self._singles.append(message.host)
+            if type(message) in (AppOne, AppCo):
+                self._retries_of(message.host).sent(message.number, self._port.now)
             super()._transmit(message)
+
+        def _retries_of(self, host: int) -> Retries:
+            return self._retries.setdefault(host, Retries(self._p, or_earlier=True))
 
         def _first(self, number: int, item: Any) -> None:
             lacking, self._singles = self._lack(number), []
@@ -229,6 +239,8 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             is_needed = len(self._lack(number)) > 1 if host == CELL else self._hears(self._contexts[host])
             if message is not None and not is_needed:
                 raise Untrue(f"s{self._port.me} sends {message} again, which no host that it hears needs")
+            if message is None:
+                self._retries_of(host).pause(number)
             return message
 
         def _lack(self, number: int) -> list[Any]:
@@ -253,6 +265,9 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
                 self._last_ns[message.number, None] = self._port.now
             elif type(message) in (AppOne, AppCo):
                 self._last_ns[message.number, message.host] = self._port.now
+                if given_up and self._resender._copies.get((message.number, message.host)) is message:
+                    retries = self._retries_of(message.host)
+                    retries.given_up(message.number, self._port.now, len(self._resender))
             super().on_sent(message, given_up)
 
         def note(self, c: Any, have: tuple[int, ...]) -> None:
@@ -273,12 +288,14 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
         def begin_session(self, c: Any) -> None:
             super().begin_session(c)
             self._forget_copies(c)
+            self._retries_of(c.host).forget_from(c.base)  # recovery messages stay, and what the MAC gave up of them
             if c.have or c.copied or c.direct:
                 raise Untrue(f"s{self._port.me} knows of a session of h{c.host} that has ended")
 
         def delete(self, c: Any) -> None:
             super().delete(c)
             self._forget_copies(c)
+            self._retries.pop(c.host, None)
 
         def _forget_copies(self, c: Any) -> None:
             self._lacked.pop(c.host, None)
