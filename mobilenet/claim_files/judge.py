@@ -97,14 +97,14 @@ def _exact(question: Question, rows: Runs, n: int) -> Judged:
 def _without_ratio(question: Question, sides: Sequence[Side | None]) -> str | None:
     """Return why a ratio has no value; None: it has one. `below` and `grows` only compare two means, and need none."""
     for side, test in zip(sides, question.tests, strict=True):
-        if side is not None and test.is_ratio and not test.is_strict and (mean := _mean(side.other)) <= 0:
+        if side is not None and test.is_ratio and not test.is_strict and (mean := side.mean_of_other) <= 0:
             return f"the denominator is {shown(mean)} on average; a ratio needs a denominator above 0"
     return None
 
 
 def _of_zero(failing: Sequence[tuple[Side, Inequality]]) -> str:
     """Return the reason where no ratio shows it; empty: one does."""
-    is_zero = any(test.is_strict and _mean(side.other) == 0 for side, test in failing)
+    is_zero = any(test.is_strict and side.mean_of_other == 0 for side, test in failing)
     return "the mean that should be the larger one is 0" if is_zero else ""
 
 
@@ -115,11 +115,20 @@ def _running_away(question: Question, n: int, bounds: tuple[Bounds | None, ...])
 
 
 class Side(NamedTuple):
-    """The values of both places, by replication; those of a place that is missing are 0."""
+    """The values of both places, by replication; `other` is None if the test has only one place."""
 
     value: Values
-    other: Values
+    other: Values | None
     metric: str
+
+    def less(self, factor: float) -> Values:
+        """Return the values, less those of the other place times a factor."""
+        return self.value if self.other is None else self.value - factor * self.other
+
+    @property
+    def mean_of_other(self) -> float:
+        """The mean of the other place; 0 without one."""
+        return 0.0 if self.other is None else _mean(self.other)
 
 
 def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
@@ -135,19 +144,20 @@ def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
     if other is not None and any(math.isinf(own[r][metric]) and math.isinf(other[r][metric]) for r in there):
         return None
     value = np.array([own[r][metric] for r in there], dtype=np.float64)
-    others = np.zeros(len(there)) if other is None else np.array([other[r][metric] for r in there], dtype=np.float64)
+    others = None if other is None else np.array([other[r][metric] for r in there], dtype=np.float64)
     return Side(value, others, metric)
 
 
 def _combined(side: Side, test: Inequality, bound: float) -> Values:
     """What is at most 0 on average if the test holds with this bound."""
-    combined = side.value - bound * side.other if test.is_ratio else side.value - side.other - bound
+    combined = side.less(bound) if test.is_ratio else side.less(1.0) - bound
     return combined if test.at_most else -combined
 
 
 def _is_met(side: Side, test: Inequality) -> bool:
     """Whether the means are within the bound, up to rounding; equal means are not below each other."""
-    largest = float(np.max(np.abs(side.other), initial=0.0)) if test.is_ratio else 0.0
+    others = side.other if test.is_ratio and side.other is not None else np.zeros(1)
+    largest = float(np.max(np.abs(others), initial=0.0))
     rounding = EXACTLY * max(abs(test.bound), largest if math.isfinite(largest) else 0.0)
     mean = _mean(_combined(side, test, test.bound))
     return mean < -rounding if test.is_strict else mean <= rounding
@@ -181,7 +191,7 @@ def _mean(values: Values) -> float:
 
 def _bounds(side: Side, factor: float, shift: float, error: Error | None) -> Bounds:
     """Bounds of the mean of value - factor * other - shift; without an error, its values are all the same."""
-    values = side.value - factor * side.other - shift
+    values = side.less(factor) - shift
     mean = _mean(values)
     if error is None or len(values) < 3 or math.isinf(mean):
         return Bounds(mean, mean, mean)
@@ -189,7 +199,9 @@ def _bounds(side: Side, factor: float, shift: float, error: Error | None) -> Bou
         return skewed_bounds(values, error.at_look)
     half = Error(error.at_look / 2, error.rare)
     own = atoms.bounds(side.value, half, side.metric)
-    other = atoms.bounds(side.other, half, side.metric) if np.any(side.other) else Bounds(0.0, 0.0, 0.0)
+    if side.other is None:
+        return Bounds(mean, own.low - shift, own.high - shift)
+    other = atoms.bounds(side.other, half, side.metric)
     ends = sorted(factor * end if factor else 0.0 for end in (other.low, other.high))
     return Bounds(mean, own.low - ends[1] - shift, own.high - ends[0] - shift)
 
@@ -200,16 +212,16 @@ def _is_settled(side: Side, factor: float, error: Error) -> bool:
 
 
 def _looked_at(side: Side, factor: float) -> list[tuple[Values, float]]:
-    if not np.any(side.other):
+    if side.other is None:
         return [(side.value, 0.0)]
     scale = float(max(np.max(np.abs(side.value)), np.max(np.abs(factor * side.other))))
-    return [(side.value, 0.0), (side.other, 0.0), (side.value - factor * side.other, scale)]
+    return [(side.value, 0.0), (side.other, 0.0), (side.less(factor), scale)]
 
 
 def _assumes(side: Side, test: Inequality, error: Error) -> bool:
     """Whether the bounds rest on what is assumed about rare outcomes."""
     factor = _parts(test, test.bound)[0]
-    if math.isinf(_mean(side.value - factor * side.other)) or not _is_settled(side, factor, error):
+    if math.isinf(_mean(side.less(factor))) or not _is_settled(side, factor, error):
         return False
     return any(atoms.assumes(values, scale) for values, scale in _looked_at(side, factor))
 
@@ -222,7 +234,7 @@ def _interval(side: Side | None, test: Inequality, error: Error | None) -> Bound
     if not test.is_ratio:
         found = _bounds(side, 1.0, 0.0, error)
         return found if test.other is not None else clipped(found, least, most)
-    below, mean = float(np.mean(side.other)), float(np.mean(side.value))
+    below, mean = side.mean_of_other, float(np.mean(side.value))
     if below <= 0:
         return None
     if not (math.isfinite(mean) and math.isfinite(below)):

@@ -212,3 +212,19 @@ def test_each_question_looks_only_at_its_own_runs_and_ends_with_the_replications
     at_once = Looks((easy, hard), 0.01, 30)
     at_once.take(runs)  # more runs than a look needs change nothing
     assert at_once.judged == looks.judged
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("is_difference", [True, False])
+def test_a_subtracted_place_that_was_0_so_far_is_not_certainly_0(share: float, is_difference: bool) -> None:
+    """The mean of A is 0.5; B is 0, except in a share of the runs, and has a mean of 1."""
+    test = Inequality(A, B, False, False, 0.3, 0.05) if is_difference else below(A, B)
+    truth, wrong, metric = Answer.FAILS if is_difference else Answer.HOLDS, 0, "delivery_delay_mean_s"
+    for seed in range(20):
+        drawn = generator(seed, "seldom", "0")
+        a = rows(*drawn.normal(0.5, 0.05, 800), metric=metric)
+        b = rows(*(drawn.random(800) < share) / share, metric=metric)
+        looks = Looks([question(test, metric=metric)], 0.05, 800)
+        looks.take({A: a, B: b})
+        wrong += looks.judged["q"].answer not in (truth, Answer.UNDECIDED)
+    assert wrong <= 3
