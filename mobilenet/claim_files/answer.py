@@ -40,6 +40,7 @@ class Answered:
     is_clear: bool = True
     is_left: bool = False  # --quick has left it
     assumes: bool = False  # that what is rarer than atoms.RARE does not matter
+    had: int | None = None  # replications that have the metric; None: not known
 
     @property
     def is_expected(self) -> bool:
@@ -126,7 +127,7 @@ def answered(question: Question, judged: Judged, command: str, is_left: bool) ->
     unit = "" if question.tests[place].is_ratio else unit_of(question.metric, question.of_processes)
     return Answered(
         question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
-        judged.why, judged.is_clear, is_left, judged.assumes,
+        judged.why, judged.is_clear, is_left, judged.assumes, judged.had[place] if judged.had else None,
     )  # fmt: skip
 
 

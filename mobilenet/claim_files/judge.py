@@ -25,7 +25,7 @@ from mobilenet.metrics.registry import limits
 from mobilenet.quoting import shown
 from mobilenet.studies import atoms
 from mobilenet.studies.atoms import OF_RARE, Error, clipped
-from mobilenet.studies.capacity.feasibility import NEVER, OF_BACKLOG, Row
+from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, NEVER, OF_BACKLOG, Row
 from mobilenet.studies.statistics import Bounds, Values, grows, may_grow, share_of_look, skewed_bounds
 
 BACKLOG = "backlog_slope"
@@ -43,12 +43,18 @@ class Judged(NamedTuple):
     is_final: bool = True  # whether more runs would not change it
     is_clear: bool = False  # decided without the help of the margin
     assumes: bool = False  # nearly all values are the same; what is rarer than atoms.RARE may be missing
+    had: tuple[int, ...] = ()  # for each test, in how many replications its configurations have the metric
 
 
 def judge(question: Question, runs: Runs, number: int, error: float) -> Judged:
     """Look at the runs of a question, which are those of look `number`; `error`: of this question at all looks."""
     n = min(len(runs.get(cell, ())) for cell in question.cells)
     rows = {cell: runs[cell][:n] for cell in question.cells}
+    had = tuple(len(_with_metric(question.metric, rows, test)) for test in question.tests)
+    return _judged(question, rows, n, number, error)._replace(had=had)
+
+
+def _judged(question: Question, rows: Runs, n: int, number: int, error: float) -> Judged:
     if question.is_exact:
         return _exact(question, rows, n)
     share = share_of_look(number) * error
@@ -71,7 +77,9 @@ def judge(question: Question, runs: Runs, number: int, error: float) -> Judged:
         is_clear = any(_fails(*one, of_each, 0.0) for one in failing)
         return Judged(Answer.FAILS, n, bounds, _of_zero(failing), is_clear=is_clear, assumes=assumed)
     if len(known) < len(sides):
-        return Judged(Answer.UNDECIDED, n, bounds, f"too few runs have a finite {question.metric}")
+        is_final = question.metric.startswith(NEVER)  # infinite in both places of some replication, for good
+        why = f"too few runs have a finite {question.metric}"
+        return Judged(Answer.UNDECIDED, n, bounds, why, is_final=is_final)
     if all(_is_met(*one) and _holds(*one, of_each, one[1].margin) for one in known):
         is_clear = all(_holds(*one, of_each, 0.0) for one in known)
         return Judged(Answer.HOLDS, n, bounds, is_clear=is_clear, assumes=assumed)
@@ -132,20 +140,27 @@ class Side(NamedTuple):
 
 
 def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
-    """None: fewer than half of the runs have the metric, or fewer than three."""
+    """The values of the replications that have the metric in both places; None: too few do, or it has no difference."""
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
     if metric.startswith(NEVER):  # a run without a value never delivered that share
         fill = {metric: math.inf}
         own = [{**fill, **row} for row in own]
         other = [{**fill, **row} for row in other] if other is not None else None
-    there = [r for r in range(len(own)) if metric in own[r] and (other is None or metric in other[r])]
-    if len(there) * 2 < len(own) or len(there) < min(3, len(own)):
+    there = _with_metric(metric, rows, test)
+    if len(there) < min(ENOUGH_VALUES, len(own)):
         return None
     if other is not None and any(math.isinf(own[r][metric]) and math.isinf(other[r][metric]) for r in there):
         return None
     value = np.array([own[r][metric] for r in there], dtype=np.float64)
     others = None if other is None else np.array([other[r][metric] for r in there], dtype=np.float64)
     return Side(value, others, metric)
+
+
+def _with_metric(metric: str, rows: Runs, test: Inequality) -> list[int]:
+    """Return the replications that have the metric in all places of a test."""
+    places = [rows[cell] for cell in (test.value, test.other) if cell is not None]
+    is_filled = metric.startswith(NEVER)
+    return [r for r in range(len(places[0])) if is_filled or all(metric in own[r] for own in places)]
 
 
 def _combined(side: Side, test: Inequality, bound: float) -> Values:

@@ -50,10 +50,17 @@ def sentence(one: Answered, out: Path | None = None) -> str:
     value, interval = _numbers(one)
     says = f" {one.question.claim.says}" if one.question.claim.says else ""
     numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
-    runs = f" {counted(one.replications, 'replication')};" if one.replications and one.question.tests else ""
+    runs = f" {_replications(one)};" if one.replications and one.question.tests else ""
     why = f" {one.why};" if one.why else ""
     command = one.command if out is None else placed(one.command, out)
     return f"{one.question.name}: {decision(one)}.{says}{numbers}{runs}{why} {command}"
+
+
+def _replications(one: Answered) -> str:
+    total = counted(one.replications, "replication")
+    if one.had is None or one.had == one.replications:
+        return total
+    return f"{total}, of which {one.had:,} {'has' if one.had == 1 else 'have'} {one.question.metric}"
 
 
 def summary(outcome: Outcome) -> str:

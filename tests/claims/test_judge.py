@@ -14,6 +14,7 @@ from mobilenet.claim_files.declaration import Answer, Below, Grows, Near, Place,
 from mobilenet.claim_files.judge import Judged, judge
 from mobilenet.claim_files.looks import Looks
 from mobilenet.claim_files.questions import Cell, Inequality, Question
+from mobilenet.claim_files.words import sentence
 from mobilenet.engine.random_streams import generator
 from mobilenet.studies.statistics import look
 
@@ -146,9 +147,28 @@ def test_of_several_tests_the_one_nearest_to_failing_is_reported() -> None:
 
 def test_runs_without_the_metric() -> None:
     one = question(at_most(1.0))
-    none = judged(one, A=[{}] * 20 + rows(*[0.5] * 8))
-    assert none.answer is Answer.UNDECIDED and none.is_final and "too few runs have a finite m" in none.why
-    assert judged(one, A=spread(0.5, 0.01, 20) + [{}] * 8).answer is Answer.HOLDS
+    none = judged(one, A=[{}] * 24 + rows(*[0.5] * 4))
+    assert none.answer is Answer.UNDECIDED and not none.is_final and "too few runs have a finite m" in none.why
+    for missing in (8, 40):
+        some = judged(one, A=spread(0.5, 0.01, 20) + [{}] * missing)
+        assert some.answer is Answer.HOLDS and some.had == (20,)
+        said = f"; {20 + missing} replications, of which 20 have m;"
+        assert said in sentence(answered(one, some, "c", False))
+    assert "28 replications; c" in sentence(answered(one, judged(one, A=spread(0.5, 0.01)), "c", False))
+    pairs = judged(question(below(A, B)), A=[{}] * 3 + spread(1, 0.1, 25), B=spread(2, 0.1, 24) + [{}] * 4)
+    assert pairs.answer is Answer.HOLDS and pairs.had == (21,)
+
+
+def test_no_run_with_the_metric_at_the_first_looks_is_not_final() -> None:
+    looks = Looks([question(at_most(1.0))], 0.05, 100)
+    late = [{}] * 14 + spread(0.5, 0.1, 86)
+    looks.take({A: late[:14]})
+    assert looks.wanted() == {A: 20}
+    looks.take({A: late})
+    assert looks.judged["q"].answer is Answer.HOLDS
+    never = Looks([question(at_most(1.0))], 0.05, 100)
+    never.take({A: [{}] * 100})
+    assert not never.wanted() and never.judged["q"].why == "too few runs have a finite m" and never.judged["q"].n == 79
 
 
 def test_a_share_that_never_arrives_takes_for_ever() -> None:
@@ -157,7 +177,7 @@ def test_a_share_that_never_arrives_takes_for_ever() -> None:
     found = judged(question(at_most(1.0), metric=metric), A=runs)
     assert found.answer is Answer.FAILS and found.bounds[0] is not None and found.bounds[0].mean == math.inf
     both = judged(question(below(A, B), metric=metric), A=runs, B=runs)
-    assert both.answer is Answer.UNDECIDED
+    assert both.answer is Answer.UNDECIDED and both.is_final
     assert judged(question(below(A, B), metric=metric), A=rows(*[0.5] * 28, metric=metric), B=runs)[0] is Answer.HOLDS
 
 

@@ -69,11 +69,7 @@ class Found:
         """The values that are not decided, and would have to be."""
         judged = {value: one.state for value, one in self.points.items()}
         inside = self.interval or (self.asked.values[0], self.asked.values[-1])
-        return [
-            value
-            for value, state in judged.items()
-            if state in (State.OPEN, State.NO_DATA) and inside[0] <= value <= inside[1]
-        ]
+        return [value for value, state in judged.items() if state is State.OPEN and inside[0] <= value <= inside[1]]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the table capacity.csv."""

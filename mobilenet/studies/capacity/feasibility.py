@@ -5,9 +5,10 @@ Model     a sequential test at fixed looks (10, 14, 20, 28, ... runs). At each l
           together. A point holds as soon as every interval ends before limit + tolerance, and fails as soon as one
           interval begins behind limit - tolerance; where both are true of an interval, its mean decides. So it is
           decided at the latest when the intervals are as wide as the tolerance. It also fails if its backlog runs away
-          (statistics.grows, at the error of a requirement), and does not hold as long as the backlog may grow
 Shapes    rows: the metrics of each run, by replication
-Errors    none; too few values is a state
+          (statistics.grows, at the error of a requirement), and does not hold as long as the backlog may grow. A metric
+          that only some runs have is judged by those; as long as they are too few, the point goes on
+Errors    none; too few values is a state of a requirement
 Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
           Batur, Kim (2010) for the tolerance; docs/guide/capacity.md
 """
@@ -29,6 +30,7 @@ from mobilenet.studies.statistics import Bounds, grows, look, may_grow, share_of
 
 Row = Mapping[str, float]
 OF_BACKLOG = 0.05  # the share of the error for the test of the backlog, which is soon clear
+ENOUGH_VALUES = 5  # runs that have the metric, for an interval of its mean
 NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
 
 
@@ -40,12 +42,18 @@ class State(Enum):
 
 
 class Estimate(NamedTuple):
-    """The mean of a metric at one value; `bounds` are missing where too few runs have the metric."""
+    """The mean of a metric at one value, over the `n` runs that have it; too few of them have no `bounds`."""
 
     requirement: Requirement
     n: int
     bounds: Bounds | None
     assumes: bool = False  # nearly all values are the same; what is rarer than atoms.RARE may be missing
+    runs: int = 0  # with and without the metric
+
+    @property
+    def is_of_some(self) -> bool:
+        """Whether there are runs without the metric."""
+        return self.n < self.runs
 
 
 class Judged(NamedTuple):
@@ -109,7 +117,7 @@ class Judge:
             far = any(_fails(one, bounds, -one.tolerance) for one, bounds in known)
             return Judged(State.FAILS, len(rows), 0, estimates, is_clear=clear, is_far=far)
         if len(known) < len(estimates):
-            return Judged(State.NO_DATA, len(rows), 0, estimates)
+            return Judged(State.OPEN, len(rows), next_n, estimates)
         if all(state is State.HOLDS for state in states):
             if may_grow(slopes):
                 return Judged(State.OPEN, len(rows), next_n, estimates, may_run_away=True)
@@ -120,15 +128,15 @@ class Judge:
 
 
 def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
-    """With fewer than half of the runs, the mean would be one of a selection."""
+    """The mean over the runs that have the metric."""
     values = [row[one.metric] for row in rows if one.metric in row]
     if one.metric.startswith(NEVER) and len(values) < len(rows):
-        return Estimate(one, len(rows), Bounds(math.inf, math.inf, math.inf))
-    if len(values) * 2 < len(rows) or len(values) < 3:
-        return Estimate(one, len(values), None)
+        return Estimate(one, len(rows), Bounds(math.inf, math.inf, math.inf), runs=len(rows))
+    if len(values) < ENOUGH_VALUES:
+        return Estimate(one, len(values), None, runs=len(rows))
     found = np.array(values, dtype=np.float64)
     interval = clipped(bounds(found, error, one.metric), *limits(one.metric))
-    return Estimate(one, len(values), interval, assumes(found) and is_settled(found, error.rare))
+    return Estimate(one, len(values), interval, assumes(found) and is_settled(found, error.rare), len(rows))
 
 
 def _decided(one: Requirement, bounds: Bounds) -> State:

@@ -62,8 +62,6 @@ def next_step(last: int, judged: Mapping[int, Judged]) -> Step:
     first = first_values(last)
     if missing := [value for value in first if value not in judged or judged[value].n == 0]:
         return Step(Verdict.UNDECIDED, {value: look(0) for value in missing})
-    if any(one.state is State.NO_DATA for one in judged.values()):
-        return Step(Verdict.UNDECIDED, {}, *_known(judged))
     if _turns(judged) > 1:
         return Step(Verdict.NOT_MONOTONE, {})
     if ends := _open(judged, [0, last]):
@@ -118,11 +116,3 @@ def _bracket(judged: Mapping[int, Judged]) -> tuple[int, int] | None:
         return None
     values = _decided(judged)
     return pairs[0] if judged[values[0]].state is State.HOLDS else pairs[-1]
-
-
-def _known(judged: Mapping[int, Judged]) -> tuple[int | None, int | None]:
-    bracket = _bracket(judged)
-    if bracket is None:
-        return None, None
-    low, high = bracket
-    return (low, high) if judged[low].state is State.HOLDS else (high, low)

@@ -82,10 +82,10 @@ def _tried(found: Found) -> str:
 def _so_far(found: Found) -> str:
     key = found.asked.key
     why = f"the budget of {counted(found.asked.budget, 'run')} is used up"
-    if any(one.state is State.NO_DATA for one in found.points.values()):
-        why = "too few runs have a value for the metric"
-    elif found.failed:
+    if found.failed:
         why = f"{counted(found.failed, 'run')} failed"
+    elif any(one.bounds is None for value in found.open_points for one in found.points[value].estimates):
+        why += ", and too few runs have a value for the metric"
     if found.interval is None:
         return f"{why}; no value of {key} is known to hold while another one is known to fail"
     return (
@@ -112,11 +112,24 @@ def assurance(found: Found) -> str:
     tolerances = ", ".join(f"{one.metric} ± {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
     rests = any(one.assumes for judged in found.points.values() for one in judged.estimates)
     assumed = f"; {ASSUMED}" if rests else ""
+    assumed += "".join(f"; {one}" for one in _had(found))
     return (
         f"probability of a wrong answer: at most {asked.error * 100:g} %, not counting values within the"
         f" tolerance ({tolerances}){assumed};"
         f" {counted(found.runs, 'run')}"
     )
+
+
+def _had(found: Found) -> list[str]:
+    """Return how many runs had each metric that not all of them had."""
+    lines = []
+    for place, one in enumerate(found.asked.requirements):
+        own = [judged.estimates[place] for judged in found.points.values() if judged.estimates]
+        if any(each.is_of_some for each in own):
+            have, runs = sum(each.n for each in own), sum(each.runs for each in own)
+            total = counted(runs, "run")
+            lines.append(f"only {have:,} of {total} have {one.metric}, and its means are taken over these")
+    return lines
 
 
 def document(found: Found) -> dict[str, Any]:
@@ -178,7 +191,11 @@ def _cells(asked: Asked, value: Number, judged: Judged, one: Estimate) -> tuple[
     b = one.bounds
     mean, interval = ("–", "–") if b is None else (shown(b.mean), f"{shown(b.low)} to {shown(b.high)}")
     together = (judged.state.value,) if len(asked.requirements) > 1 else ()
-    return (shown_value(value), str(one.requirement), str(one.n), mean, interval, _decision(judged, one), *together)
+    return (shown_value(value), str(one.requirement), _n(one), mean, interval, _decision(judged, one), *together)
+
+
+def _n(one: Estimate) -> str:
+    return f"{one.n} of {one.runs}" if one.is_of_some else str(one.n)
 
 
 def _decision(judged: Judged, one: Estimate) -> str:
@@ -205,12 +222,13 @@ def _table(head: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
 def _estimated(asked: Asked, one: Estimate) -> str:
     metric = one.requirement.metric
     if one.bounds is None:
-        return f"{metric} has a value in {counted(one.n, 'run')}, too few for an interval"
+        return f"{metric} has a value in {one.n} of {counted(one.runs, 'run')}, too few for an interval"
     if math.isinf(one.bounds.mean):
         return f"{metric} is infinite: in some runs, this share of the messages never arrives"
     low, high = shown(one.bounds.low), _with_unit(asked, one.requirement, one.bounds.high)
     side = "at most" if one.requirement.at_most else "at least"
-    return f"{metric} {shown(one.bounds.mean)} ({low} to {high}), required {side} {one.requirement.limit:g}"
+    some = f" in {one.n} of {counted(one.runs, 'run')}" if one.is_of_some else ""
+    return f"{metric} {shown(one.bounds.mean)}{some} ({low} to {high}), required {side} {one.requirement.limit:g}"
 
 
 def _with_unit(asked: Asked, one: Requirement, value: float) -> str:

@@ -100,10 +100,26 @@ def test_a_share_that_never_arrives_is_infinite(limit: float) -> None:
 
 
 def test_a_mean_over_few_of_the_runs_decides_nothing() -> None:
+    """And it goes on until enough runs have the metric."""
     found: list[Row] = rows(0.5, 4) + [{} for _ in range(6)]
-    assert judge(found).state is State.NO_DATA
-    assert judge([{} for _ in range(10)], DELAY).state is State.NO_DATA
+    for few in (found, [{} for _ in range(10)]):
+        seen = judge(few)
+        assert (seen.state, seen.n, seen.next_n) == (State.OPEN, 10, 14)
+        assert seen.of(seen.estimates[0]) == (State.NO_DATA, False) and seen.estimates[0].is_of_some
+    for number, mean in enumerate((0.5, 2.0)):
+        seldom = [row if place % 4 == 0 else {} for place, row in enumerate(rows(mean, 200))]
+        seen = judge(seldom)
+        (own,) = seen.estimates
+        assert seen.state is (State.HOLDS, State.FAILS)[number] and 5 <= own.n < own.runs / 2 and own.runs == seen.n
     assert judge([*rows(0.5, 9), {}]).state is State.HOLDS
+    assert not judge(rows(0.5, 10)).estimates[0].is_of_some
+
+
+def test_a_metric_that_half_of_the_runs_have_is_decided_in_almost_every_search() -> None:
+    drawn = generator(1, "half", "0")
+    for _ in range(50):
+        own = [row if there else {} for row, there in zip(rows(0.5, 200), drawn.random(200) < 0.57, strict=True)]
+        assert judge(own).state is State.HOLDS
 
 
 def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -> None:

@@ -95,10 +95,10 @@ def test_all_of_the_first_values_are_decided_before_it_holds_everywhere() -> Non
     assert next_step(64, judged) == Step(Verdict.UNDECIDED, {32: 20})
 
 
-def test_a_value_without_data_ends_the_search() -> None:
-    judged = {0: decided(True), 16: decided(True), 32: Judged(State.NO_DATA, 10, 0)}
+def test_a_value_without_data_does_not_end_the_search() -> None:
+    judged = {0: decided(True), 16: decided(True), 32: Judged(State.OPEN, 10, 14)}
     judged |= {48: decided(False), 64: decided(False)}
-    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {}, 16, 48)
+    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {32: 14}, 16, 48)
 
 
 @pytest.mark.parametrize("last", [1, 4, 9, 64, 100])

@@ -12,7 +12,7 @@ from mobilenet.studies.capacity.answer import Asked, Found
 from mobilenet.studies.capacity.feasibility import Judge, Judged, State
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict
-from mobilenet.studies.capacity.words import answer, document, head, headline, markdown, point_rows, support
+from mobilenet.studies.capacity.words import answer, assurance, document, head, headline, markdown, point_rows, support
 from mobilenet.studies.statistics import Bounds
 
 DELAY = Requirement("delivery_delay_mean_s", True, 1.0, 0.05)
@@ -81,6 +81,20 @@ def test_a_backlog_that_may_grow_keeps_a_row_open() -> None:
     assert away.runs_away and {away.of(one)[0] for one in away.estimates} == {State.FAILS}
     one = found({0.0: away}, 0.0, 0.0, DELAY, RATIO)
     assert {row[-2] for row in point_rows(one)} == {"fails, backlog grows without bound"}
+
+
+def test_the_answer_states_how_many_runs_have_the_metric() -> None:
+    judge = Judge((DELAY,), 0.004)
+    holds, fails = rows(0.5, 1.0), rows(2.0, 1.0)
+    holds[1::2] = [{} for _ in holds[1::2]]
+    one = found({0.0: judge.judge(holds), 0.1: judge.judge(fails)}, 0.0, 0.1, DELAY)
+    assert "in 10 of 20 runs (" in support(one)[0] and "runs (" not in support(one)[1]
+    assert "only 20 of 30 runs have delivery_delay_mean_s, and its means are taken over these" in assurance(one)
+    assert [row[2] for row in point_rows(one)] == ["10 of 20", "10"]
+    none = {value: judge.judge([{}] * 40) for value in (0.0, 0.1)}
+    open_ = Found(found(none, 0.0, 0.1, DELAY).asked, Verdict.UNDECIDED, None, None, none, 80, True)
+    assert "is used up, and too few runs have a value for the metric" in answer(open_)
+    assert support(open_)[0].endswith("has a value in 0 of 40 runs, too few for an interval")
 
 
 def close(state: State, is_clear: bool) -> Judged:
