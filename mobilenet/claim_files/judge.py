@@ -25,8 +25,8 @@ from mobilenet.metrics.registry import limits
 from mobilenet.quoting import shown
 from mobilenet.studies import atoms
 from mobilenet.studies.atoms import OF_RARE, Error, clipped
-from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, NEVER, OF_BACKLOG, Row
-from mobilenet.studies.statistics import Bounds, Values, grows, may_grow, share_of_look, skewed_bounds
+from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, NEVER, OF_BACKLOG, Row, may_run_away
+from mobilenet.studies.statistics import Bounds, Values, grows, share_of_look, skewed_bounds
 
 BACKLOG = "backlog_slope"
 Runs = Mapping[Cell, Sequence[Row]]
@@ -66,7 +66,7 @@ def _judged(question: Question, rows: Runs, n: int, number: int, error: float) -
         slopes = [np.array([row.get(BACKLOG, 0.0) for row in own]) for own in rows.values()]
         if any(grows(own, OF_BACKLOG * share / len(slopes)) for own in slopes):
             return _running_away(question, n, bounds)
-        if any(map(may_grow, slopes)):
+        if any(map(may_run_away, slopes)):
             return Judged(Answer.UNDECIDED, n, bounds, "the backlog may grow without bound", is_final=False)
     if (why := _without_ratio(question, sides)) is not None:
         return Judged(Answer.UNDECIDED, n, bounds, why, is_final=False)

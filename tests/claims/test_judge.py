@@ -16,7 +16,7 @@ from mobilenet.claim_files.looks import Looks
 from mobilenet.claim_files.questions import Cell, Inequality, Question
 from mobilenet.claim_files.words import sentence
 from mobilenet.engine.random_streams import generator
-from mobilenet.studies.statistics import look
+from mobilenet.studies.statistics import grows, look
 
 A, B, C = (Cell("e", number) for number in range(3))
 HERE = Place(experiment="e")
@@ -189,6 +189,24 @@ def test_a_backlog_that_runs_away_has_no_mean() -> None:
     assert judged(question(below(A, B)), A=spread(0.1, 0.01), B=runs).answer is Answer.UNDECIDED
     growth = [{"backlog_slope": row["backlog_slope"]} for row in runs]
     assert judged(question(at_least(0.25), metric="backlog_slope"), A=growth).answer is Answer.HOLDS
+
+
+def test_a_backlog_that_studies_call_unstable_is_not_judged_to_settle() -> None:
+    """Slopes of different runs vary, so the strict test needs more of them than the one of studies."""
+    fails = 0
+    for seed in range(50):
+        slopes = generator(seed, "slopes", "0").normal(0.6, 0.3, 400)
+        runs = [
+            {"m": row["m"], "backlog_slope": slope} for row, slope in zip(spread(0.3, 0.05, 400), slopes, strict=True)
+        ]
+        looks = Looks([question(at_most(1.0))], 0.05 / 40, 400)
+        looks.take({A: runs})
+        found = looks.judged["q"]
+        assert found.answer is Answer.FAILS or not grows(slopes[: found.n])
+        fails += found.answer is Answer.FAILS
+    assert fails >= 48
+    first = judge(question(at_most(1.0)), {A: runs[:10]}, 0, 0.05 / 40)
+    assert first.answer is Answer.FAILS or (not first.is_final and first.why == "the backlog may grow without bound")
 
 
 def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -> None:

@@ -5,9 +5,10 @@ Model     a sequential test at fixed looks (10, 14, 20, 28, ... runs). At each l
           together. A point holds as soon as every interval ends before limit + tolerance, and fails as soon as one
           interval begins behind limit - tolerance; where both are true of an interval, its mean decides. So it is
           decided at the latest when the intervals are as wide as the tolerance. It also fails if its backlog runs away
+          (statistics.grows, at the error of a requirement), and does not hold as long as the backlog grows by the rule
+          of studies, at 1 %. A metric that only some runs have is judged by those; as long as they are too few, the
+          point goes on
 Shapes    rows: the metrics of each run, by replication
-          (statistics.grows, at the error of a requirement), and does not hold as long as the backlog may grow. A metric
-          that only some runs have is judged by those; as long as they are too few, the point goes on
 Errors    none; too few values is a state of a requirement
 Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
           Batur, Kim (2010) for the tolerance; docs/guide/capacity.md
@@ -26,7 +27,7 @@ import numpy as np
 from mobilenet.metrics.registry import limits
 from mobilenet.studies.atoms import OF_RARE, Error, assumes, bounds, clipped, is_settled
 from mobilenet.studies.capacity.requirements import Requirement
-from mobilenet.studies.statistics import Bounds, grows, look, may_grow, share_of_look
+from mobilenet.studies.statistics import Bounds, Values, grows, look, may_grow, share_of_look
 
 Row = Mapping[str, float]
 OF_BACKLOG = 0.05  # the share of the error for the test of the backlog, which is soon clear
@@ -119,12 +120,17 @@ class Judge:
         if len(known) < len(estimates):
             return Judged(State.OPEN, len(rows), next_n, estimates)
         if all(state is State.HOLDS for state in states):
-            if may_grow(slopes):
+            if may_run_away(slopes):
                 return Judged(State.OPEN, len(rows), next_n, estimates, may_run_away=True)
             clear = all(_holds(one, bounds, 0.0) for one, bounds in known)
             far = all(_holds(one, bounds, -one.tolerance) for one, bounds in known)
             return Judged(State.HOLDS, len(rows), 0, estimates, is_clear=clear, is_far=far)
         return Judged(State.OPEN, len(rows), next_n, estimates)
+
+
+def may_run_away(slopes: Values) -> bool:
+    """Whether a backlog cannot be taken to settle: by the rule of studies it grows, or its runs are too few to tell."""
+    return grows(slopes) or may_grow(slopes)
 
 
 def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:

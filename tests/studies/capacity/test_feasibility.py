@@ -7,6 +7,7 @@ import pytest
 from mobilenet.engine.random_streams import generator
 from mobilenet.studies.capacity.feasibility import Judge, Judged, Row, State
 from mobilenet.studies.capacity.requirements import Requirement
+from mobilenet.studies.statistics import grows
 
 DELAY = Requirement("delay", True, 1.0, 0.05)
 RATIO = Requirement("ratio", False, 0.9, 0.045)
@@ -87,6 +88,29 @@ def test_a_backlog_that_may_run_away_does_not_hold_yet() -> None:
     assert found.state is State.OPEN
     settled = judge([row | {"backlog_slope": 0.1} for row in rows(0.5, 10)])
     assert settled.state is State.HOLDS
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(0.6, 0.3), (0.8, 0.4), (0.5, 0.3)])
+def test_runs_that_studies_call_unstable_do_not_hold(mean: float, spread: float) -> None:
+    """Slopes of different runs vary, so the strict test needs more of them than the one of studies."""
+    judge, fails = Judge((DELAY,), 0.05 / 13), 0
+    for seed in range(50):
+        slopes = generator(seed, "slopes", "0").normal(mean, spread, 200)
+        own = [row | {"backlog_slope": float(slope)} for row, slope in zip(rows(0.3), slopes, strict=True)]
+        whole = judge.judge(own)
+        assert whole.state is State.FAILS or not grows(slopes[: whole.n])
+        first = judge.judge(own[:10])
+        assert first.state is not State.OPEN or (first.may_run_away and first.next_n == 14)
+        fails += whole.state is State.FAILS
+    assert fails >= 48
+
+
+def test_a_backlog_that_does_not_run_away_holds_in_the_end() -> None:
+    """Slopes around 0 look like growth by chance in at most some of the runs, and only for a while."""
+    for seed in range(50):
+        slopes = generator(seed, "settled", "0").normal(0, 1, 200)
+        own = [row | {"backlog_slope": float(slope)} for row, slope in zip(rows(0.3), slopes, strict=True)]
+        assert judge(own).state is State.HOLDS
 
 
 @pytest.mark.parametrize("limit", [1.0, 1e6])
