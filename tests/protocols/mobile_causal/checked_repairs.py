@@ -263,7 +263,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             if type(message) is AppSh:
                 self._times[message.number] = self._times.get(message.number, 0) + 1
                 self._last_ns[message.number, None] = self._port.now
-            elif type(message) in (AppOne, AppCo):
+            elif type(message) in (AppOne, AppCo) and message.host in self._contexts:
                 self._last_ns[message.number, message.host] = self._port.now
                 if given_up and self._resender._copies.get((message.number, message.host)) is message:
                     retries = self._retries_of(message.host)
@@ -276,7 +276,10 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
 
         def _repair(self, c: Any, number: int) -> None:
             rest_ns = ns(self._p.repair_rest_s if number < self._last_listed else self._p.doubt_s)
-            for key in ((number, None), (number, c.host)):
+            copies: list[tuple[int, int | None]] = [(number, c.host)]
+            if number >= c.base:  # below, the same number of the stream is another message
+                copies.append((number, None))
+            for key in copies:
                 if key in self._last_ns and self._port.now - self._last_ns[key] < rest_ns:
                     raise Untrue(f"s{self._port.me} repairs {number} for h{c.host} twice within {rest_ns} ns")
             if number >= c.base:
