@@ -129,7 +129,7 @@ class Judge:
 
 
 def may_run_away(slopes: Values) -> bool:
-    """Whether a backlog cannot be taken to settle: by the rule of studies it grows, or its runs are too few to decide."""
+    """Whether a backlog may not settle: it grows by the rule of studies, or its runs are too few to decide."""
     return grows(slopes) or may_grow(slopes)
 
 
