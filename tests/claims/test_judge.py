@@ -161,7 +161,7 @@ def test_runs_without_the_metric() -> None:
 
 def test_no_run_with_the_metric_at_the_first_looks_is_not_final() -> None:
     looks = Looks([question(at_most(1.0))], 0.05, 100)
-    late = [{}] * 14 + spread(0.5, 0.1, 86)
+    late: list[dict[str, float]] = [{}] * 14 + spread(0.5, 0.1, 86)
     looks.take({A: late[:14]})
     assert looks.wanted() == {A: 20}
     looks.take({A: late})

@@ -34,6 +34,7 @@ from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_session
 from mobilenet.studies.statistics import look
 from mobilenet.studies.store import Store, create, write_text
+from mobilenet.studies.study import known_metrics
 from mobilenet.studies.tables import write_tables
 
 if TYPE_CHECKING:
@@ -108,10 +109,13 @@ class Rounds:
         )
 
     def _require_metrics(self, rows: dict[int, list[Row]]) -> None:
-        """Runs of plug-ins and of processes show only now which metrics they have."""
+        """Runs of plug-ins and of processes show only now which metrics they have. The others were known before, and
+        may be missing in the first runs by chance.
+        """
+        declared = [] if self._plan.asked.of_processes else known_metrics()
         known = sorted({name for own in rows.values() for row in own for name in row})
         for one in self._plan.requirements:
-            if known and one.metric not in known:
+            if known and one.metric not in known and one.metric not in declared:
                 raise StudyError(unknown("metric", one.metric, known))
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from mobilenet.studies import StudyError
+from mobilenet.studies.capacity.capacity import Rounds
 from mobilenet.studies.capacity.feasibility import Judge, Judged, State
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
@@ -142,3 +146,14 @@ def test_requirements_that_hold_again_at_a_quarter_point_are_noticed() -> None:
                 judged[value] = judge.judge([{"m": mean * one} for one in noise[: targets[value]]])
         noticed += step.verdict is Verdict.NOT_MONOTONE
     assert noticed >= 36
+
+
+def test_a_known_metric_may_be_missing_in_all_of_the_first_runs() -> None:
+    """One of a plug-in or of processes may not: it shows only then that there is no such metric."""
+    for metric, of_processes, is_known in (("handoff_duration_mean_s", False, True), ("own", False, False),
+                                           ("handoff_duration_mean_s", True, False)):  # fmt: skip
+        rounds = Rounds.__new__(Rounds)
+        asked = SimpleNamespace(of_processes=of_processes)
+        rounds.__dict__["_plan"] = SimpleNamespace(asked=asked, requirements=(Requirement(metric, True, 1.0, 0.05),))
+        with nullcontext() if is_known else pytest.raises(StudyError, match="metric"):
+            rounds._require_metrics({0: [{"delivery_ratio": 1.0}] * 10})
