@@ -26,7 +26,6 @@ from mobilenet.cli.options import (
 )
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import counted, cut, quoted, shown, spelled_out
-from mobilenet.scenario.real_time import REAL_TIME
 
 MOST_PARTITIONS = 10  # in a summary
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
@@ -126,6 +125,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
     with reporting():
         from mobilenet.expected.by_kind import doubts, longest_drain_s
         from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
+        from mobilenet.scenario.real_time import REAL_TIME
 
         loaded = load_scenario(scenario, overrides or [])
         say(f"{scenario}: no problems found; {loaded.lasts} of simulated time, {expected_effort(loaded)}")

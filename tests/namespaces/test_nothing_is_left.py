@@ -78,10 +78,10 @@ def test_a_run_in_progress_can_be_entered(tmp_path: Path) -> None:
         emulator.send_signal(signal.SIGINT)
         emulator.wait(20)
     assert "10.77.0.2/16" in inside.stdout and "h1" in inside.stdout and inside.returncode == 3
-    assert stranger.returncode == 2 and "has no h7 now; expected one of h0, h1" in stranger.stderr
+    assert stranger.returncode == 2 and "h7 is not running now; expected one of h0, h1" in stranger.stderr
     assert "42 here" in shell.stdout and shell.returncode == 4
     after = subprocess.run([*join, "--exec", "h1", "--", "true"], capture_output=True, text=True)
-    assert after.returncode == 2 and "not a run in progress" in after.stderr
+    assert after.returncode == 2 and "expected a run in progress" in after.stderr
 
 
 def test_a_shell_ends_its_run(tmp_path: Path) -> None:
@@ -91,4 +91,4 @@ def test_a_shell_ends_its_run(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--shell", "h0"], input="sleep 0.5; ping -c 2 -i 0.3 h1\nexit\n", text=True,
                           capture_output=True, timeout=30)  # fmt: skip
     assert "bytes from h1" in done.stdout
-    assert "the end of the shell" in done.stderr and done.returncode == 3
+    assert "the shell, which has ended" in done.stderr and done.returncode == 3

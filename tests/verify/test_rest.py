@@ -50,7 +50,7 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
             "connections may be closed unnecessarily",
         ),
         (("protocol.name=tcp_flooding", "protocol.tcp.connect_timeout_s=0.0001"), "is not set up"),
-        (("protocol.name=tcp_flooding", "protocol.silence_s=0.01"), "hosts wait for the answer to a probe"),
+        (("protocol.name=tcp_flooding", "protocol.silence_s=0.01"), "hosts that wait for the answer to a probe"),
         (("protocol.resend_jitter_low=0.95", "protocol.resend_jitter_high=1.1"), "may collide repeatedly"),
         (("protocol.silent_after_s=1",), "count as silent before a copy"),
         (("protocol.cookie_lifetime_s=0.3",), "its cookie may have expired each time"),

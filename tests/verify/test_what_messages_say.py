@@ -180,7 +180,7 @@ def an_sbuffer_shrinks_later(copy: Copy) -> None:
     raise AssertionError("none shrinks")
 
 
-@edit("already knew that its first", "disk fast")
+@edit("already knew that all its messages before", "disk fast")
 def a_copy_of_an_old_message(copy: Copy) -> None:
     rows, seen = of_kind(copy, "AppHs"), set()
     for row in rows:
