@@ -39,9 +39,9 @@ GEOGRAPHIC = frozenset((
     6319, 6322, 6325, 6667, 6668, 6697, 6706, 7683, 7843, 7844, 7912, 8449, 9000, 9057, 9755,
 ))
 # fmt: on
-"""Codes of EPSG in degrees, two and three dimensions: those in wide use."""
+"""EPSG codes in degrees, two and three dimensions: those in wide use."""
 PROJECTED = (range(2000, 4000), range(20_000, 33_000))
-"""Codes of EPSG for systems in metres (and feet), except those above."""
+"""EPSG codes of projected coordinate systems in metres (or feet), other than those above."""
 
 
 class _Constant(NamedTuple):

@@ -48,7 +48,7 @@ def problems(error: ValidationError, root: Node, model: type[BaseModel]) -> list
     found = list(dict.fromkeys(_line(problem, root, model) for problem in errors[:MOST_WORDED]))
     more = len(found) - MOST_LINES + len(errors[MOST_WORDED:])
     if more > 0:
-        found[MOST_LINES:] = [f"... and {more} more problems"]
+        found[MOST_LINES:] = [f"... and {counted(more, 'other problem')}"]
     return found
 
 

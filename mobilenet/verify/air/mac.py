@@ -60,7 +60,8 @@ def retries_problem(events: Table, pairs: Pairs | None, nodes: Nodes, air: Air, 
     if failed >= least:
         return None
     return (
-        f"radio: {failed} retries and frames given up, but at least {least} of {attempts} frames were not acknowledged"
+        f"radio: retries plus frames given up: {failed}; frames that were not acknowledged: at least {least} of"
+        f" {attempts}"
     )
 
 

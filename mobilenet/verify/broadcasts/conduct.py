@@ -76,7 +76,9 @@ def _note(host: _Host, event: str, station: str | None, session: int | None) -> 
     elif event == "handoff_start":
         host.in_handoff, host.begun_with = True, station
         if (station is not None) != host.covered:
-            return f"begins a handoff with {station} {'in' if host.covered else 'out of'} coverage"
+            if station is None:
+                return "begins a handoff without a station, although the host is in coverage"
+            return f"begins a handoff with {station}, although the host is out of coverage"
         return _session_problem(host, session, host.session + 1)
     elif event == "handoff_end":
         if station is None or station != host.begun_with:

@@ -120,7 +120,7 @@ class _Known:
         station, covered = line.object.get("station"), self._covered.get((line.node, line.at_ns))
         if station is None:
             if covered is None or None not in covered:
-                yield "station", None, "a station, since it does not leave coverage"
+                yield "station", None, "a station, since the host is in coverage at that time"
         elif type(station) is not int or not 0 <= station < self._stations:
             yield "station", station, f"a number below {self._stations}"
         elif covered is not None and len(covered - {None}) == 1:

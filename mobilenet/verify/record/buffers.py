@@ -218,7 +218,7 @@ class _Record:
         if node[0] == "h":
             most, of_what = 2 * np.searchsorted(self._sent_ns, sizes.times, "right"), "copies can exist"
         else:
-            most, of_what = self._unacknowledged(sizes.times), "are in the sbuffers of all hosts"
+            most, of_what = self._unacknowledged(sizes.times), "can be in the sbuffers of all hosts"
         for i in np.flatnonzero(sizes.values > most).tolist():
             yield (
                 f"samples: the rbuffer of {node} holds {counted(int(sizes.values[i]), 'message')} at"

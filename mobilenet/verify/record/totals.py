@@ -111,12 +111,12 @@ def _steps_problem(series: dict[str, list[tuple[int, float]]], expected: Expecte
         span = f"samples: from {before[0][0] / SECOND:g} to {after[0][0] / SECOND:g} s"
         if frames < acknowledgements + carrying:
             return (
-                f"{span} {frames:g} radio_frames are too few: {acknowledgements:g} are acknowledgements and"
-                f" {carrying:g} carry messages"
+                f"{span}, radio_frames rises by only {frames:g}, although acknowledgements account for"
+                f" {acknowledgements:g} and messages for {carrying:g}"
             )
         if size < frames * expected.least_frame_bytes:
             return (
-                f"{span} {size:.15g} radio_bytes are too few for {frames:g} frames, each of at least"
+                f"{span}, radio_bytes rises by {size:.15g}, which is too little for {frames:g} frames of at least"
                 f" {expected.least_frame_bytes} bytes"
             )
     return _airtime_problem(series, expected)
