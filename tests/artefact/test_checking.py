@@ -15,7 +15,7 @@ from mobilenet.artefact.writing import write
 from mobilenet.rundir.provenance import carried
 from mobilenet.studies.declaration import Study
 from tests.cli.command import COMMAND, everything_below, mobilenet, one_line
-from tests.conftest import FIRST, SCENARIOS
+from tests.conftest import FIRST, ROOT, SCENARIOS
 from tests.studies.test_handed_on import made
 
 from .archives import unzipped, zipped
@@ -97,9 +97,19 @@ def comes_out(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     return {what: rest.strip() for line in lines for what, _, rest in [line.partition("  ")]}
 
 
-def test_everything_comes_out_the_same(place: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def clone(tmp_path: Path) -> Path | None:
+    """A clone of the last commit, in which nothing is compiled or installed; None: this is not a clone itself."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        return None
+    subprocess.run(["git", "clone", "-q", ROOT, tmp_path / "clone"], check=True, timeout=120)
+    return tmp_path / "clone"
+
+
+@pytest.mark.timeout(600)
+def test_everything_comes_out_the_same_in_another_clone(place: Path, clone: Path | None, tmp_path: Path) -> None:
     """Without permission for code, its study is not run; nor is it read as more than data."""
-    done = bare(tmp_path, place / "all.zip")
+    done = bare(tmp_path, place / "all.zip", clone=clone)
     found = comes_out(done)
     assert done.returncode == 4, done
     assert all(
@@ -107,6 +117,7 @@ def test_everything_comes_out_the_same(place: Path, tmp_path: Path) -> None:
     )
     assert found[THEIRS].startswith("not run") and "needs --allow-code, as it runs gossip.py:Gossip" in found[THEIRS]
     assert done.stdout.splitlines()[-1].endswith("all.zip --allow-code")
+    assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))  # it was this code that ran
 
 
 def test_with_permission_code_comes_out_the_same_as_well(place: Path, tmp_path: Path) -> None:
