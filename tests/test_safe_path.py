@@ -300,6 +300,8 @@ def test_all_processes_of_ours_are_started_so() -> None:
         "mobilenet.safe_path",
         "mobilenet.workers",  # over `for_children`
         "mobilenet.programs.children",  # with -I
+        "mobilenet.namespaces.machines",  # the same
+        "mobilenet.namespaces.inside",  # programs as users have them
         "mobilenet.studies.spark",  # what Spark's workers are, over `for_children`
         "mobilenet.studies.cluster",  # the same; what runs there has its environment from spark.py
         "mobilenet.bench.programs",  # programs as users have them

@@ -22,10 +22,16 @@ def test_a_few_files() -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_two_hundred_files() -> None:
-    found = repeated(200)
+def test_many_files(request: pytest.FixtureRequest) -> None:
+    """200 where many repetitions are asked for."""
+    count = 200 if request.config.getoption("--repetitions") >= 20 else 60
+    found = repeated(count)
     print(found)
-    assert found.wrong_files <= most_wrong(200) == 18 and found.decided >= 0.9 * found.claims
+    assert found.wrong_files <= most_wrong(count) and found.decided >= 0.9 * found.claims
+
+
+def test_how_many_of_two_hundred_may_be_wrong() -> None:
+    assert most_wrong(200) == 18
 
 
 def test_the_same_answers_twice() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from mobilenet.cli.console import Exit
 from mobilenet.scenario import Scenario, load_scenario
+from mobilenet.scenario.real_time import REAL_TIME
 from tests.cli.command import mobilenet
 from tests.conftest import SCENARIOS
 
@@ -43,7 +44,7 @@ def test_of_a_scenario(file: Path, tmp_path: Path) -> None:
     changes = []
     if isinstance(scenario, Scenario) and scenario.duration_s > LONGEST_S and not scenario.interventions:
         changes = ["--set", f"duration_s={max(LONGEST_S, scenario.warmup_s + 5):g}"]
-    if scenario.protocol.name == "datagrams":
+    if scenario.protocol.name in REAL_TIME:
         assert mobilenet("check", file, place=tmp_path).stdout.splitlines()[-1].startswith("Next: mobilenet serve ")
         return
     commands = followed(tmp_path, "check", file, *changes)

@@ -136,11 +136,11 @@ def test_undecided_within_the_budget_and_the_printed_command_resumes(place: Path
     [
         (
             "delivery_delay_mean_s <= 1000",
-            "holds everywhere: the requirements hold at all 5 tried values, and therefore",
+            "holds everywhere: the requirements hold at all 5 values that were tried, and therefore",
         ),
         (
             "delivery_delay_mean_s >= 1000",
-            "holds nowhere: the requirements fail at all 5 tried values, and therefore",
+            "holds nowhere: the requirements fail at all 5 values that were tried, and therefore",
         ),
         ("broadcasts >= 1", "holds everywhere"),
     ],
