@@ -130,6 +130,7 @@ def test_a_sentence_that_holds_only_in_part_does_not_hold(monkeypatch: pytest.Mo
     assert found == [Answer.HOLDS, Answer.FAILS, Answer.FAILS, Answer.UNDECIDED]
 
 
+@pytest.mark.long
 def test_a_limit_of_time_stops_the_runs_of_a_paper(tmp_path: Path) -> None:
     text = "claims:\n  goal: {relation: published, paper: reliable, id: goal, largest: 256}\n"
     (tmp_path / "claims.yaml").write_text(text)
