@@ -196,6 +196,12 @@ def hide_files(order: Order) -> None:
     for path in dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, order["home"])):
         if os.path.isdir(path) and path != "/":
             mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, size)
+    for name, text in (("hosts", order["hosts"]), ("resolv.conf", "# no name server\n")):
+        target = os.path.realpath(f"/etc/{name}")
+        if os.path.exists(target):
+            write(f"/tmp/.{name}", text)
+            mount(f"/tmp/.{name}", target, None, MS_BIND)
+            os.unlink(f"/tmp/.{name}")
     for place, (descriptor, path) in enumerate(shown):
         if not same_file(descriptor, path):  # hidden
             os.makedirs(path, exist_ok=True)
@@ -205,12 +211,6 @@ def hide_files(order: Order) -> None:
                 flags = sum(flag for of_stat, flag in KEPT_FLAGS if kept & of_stat)
                 mount("none", path, None, MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
         os.close(descriptor)
-    for name, text in (("hosts", order["hosts"]), ("resolv.conf", "# no name server\n")):
-        target = os.path.realpath(f"/etc/{name}")
-        if os.path.exists(target):
-            write(f"/tmp/.{name}", text)
-            mount(f"/tmp/.{name}", target, None, MS_BIND)
-            os.unlink(f"/tmp/.{name}")
 
 
 def same_file(descriptor: int, path: str) -> bool:
@@ -339,16 +339,21 @@ def enter(pid: int, order: Order) -> int:
     standard input is a pseudo-terminal, which becomes its terminal.
     """
     kinds = ("user", "mnt", "pid", "net", "ipc", "uts")
-    for descriptor in [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in kinds]:
-        called("setns", descriptor, 0)
-        os.close(descriptor)
+    try:
+        for descriptor in [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in kinds]:
+            called("setns", descriptor, 0)
+            os.close(descriptor)
+    except OSError as error:
+        os.write(2, f"the namespaces of the node cannot be entered: {error.strerror}\n".encode())
+        return 2
     child = start(order, order["command"], 0 if order["on_terminal"] else None, keeps_input=True)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code if code >= 0 else 128 - code  # as shells have it
 
 
 def main() -> None:
     if sys.argv[1:]:
-        sys.exit(enter(int(sys.argv[1]), json.loads(sys.argv[2])) & 0xFF)
+        sys.exit(enter(int(sys.argv[1]), json.loads(sys.argv[2])))
     control = socket.socket(fileno=os.dup(0))
     data, descriptors, _, _ = socket.recv_fds(control, 1 << 20, 1)
     order = json.loads(data)

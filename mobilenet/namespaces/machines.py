@@ -35,7 +35,7 @@ class Machine:
         self.child = child
         self.pid: int | None = None  # of its first process, seen from here
         self.device: int | None = None
-        self.has_ended = False  # its program
+        self.is_gone = False  # its first process
 
     @property
     def control(self) -> int:
@@ -51,7 +51,7 @@ class Machine:
                 except OSError:
                     return
                 if not data:
-                    self.has_ended = True
+                    self.is_gone = True
                     return
                 answer = json.loads(data)
                 self.pid = answer.get("pid", self.pid)
@@ -102,12 +102,15 @@ class Machines:
                 machine = waiting[control]
                 for answer in machine.answers():
                     self.require_allowed(machine, answer)
-                if machine.device is not None or machine.has_ended:
+                if machine.device is not None or machine.is_gone:
                     del waiting[control]
                     sockets.unregister(control)
-                if machine.device is None and machine.has_ended:
-                    words = self._children.last_words(machine.child)
-                    raise ProgramError(f"{machine.name}: its namespaces ended: {words}")
+                if machine.device is None and machine.is_gone:
+                    raise self.lost(machine)
+
+    def lost(self, machine: Machine) -> ProgramError:
+        """The error for a machine whose first process has ended by itself."""
+        return ProgramError(f"{machine.name}: its namespaces ended: {self._children.last_words(machine.child)}")
 
     @staticmethod
     def require_allowed(machine: Machine, answer: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -65,8 +65,11 @@ class Between(Protocol):
     def stop(self, name: str, child: Child | None) -> None:
         """Its life is over."""
 
-    def take(self, ready: set[Any]) -> Iterable[Sent]:
+    def take(self, ready: Sequence[Any]) -> Iterable[Sent]:
         """Return what programs have sent; `ready`: the sources that can be read."""
+
+    def entered(self, one: Sent) -> None:
+        """Note that this has entered the emulated network now."""
 
     def hand_over(self, name: str, found: Any) -> bool:
         """Give a packet to the program of a node; whether it could take it."""
@@ -188,6 +191,7 @@ class Applications:
             number = node.send(one.to, one.data)
             detail = {"to": one.to, "bytes": len(one.data)}
             self._note(self._now(), one.source, "datagram", f"{one.source}:{number}", None, None, detail)
+            self._between.entered(one)
 
     def hand_over(self, name: str, found: Any) -> None:
         """A packet has come to a node."""

@@ -57,9 +57,9 @@ class Pace:
     def forget(self, source: Any) -> None:
         self._selector.unregister(source)
 
-    def ready(self) -> set[Any]:
+    def ready(self) -> list[Any]:
         """The sources that can be read now."""
-        return {key.fileobj for key, _ in self._selector.select(0)}
+        return [key.fileobj for key, _ in self._selector.select(0)]
 
     def close(self) -> None:
         self._selector.close()

@@ -16,7 +16,7 @@ import shutil
 import stat
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from ipaddress import IPv4Network
 from pathlib import Path
 from socket import inet_aton
@@ -40,6 +40,7 @@ MASK = "255.255.0.0"
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 OVERFLOW_ID = 65_534  # a user without rights: programs run as that user if the emulator runs as root
 MACHINES = "machines.json"  # in a run in progress
+TO_ENTER = ("folder", "become", "processes", "memory_mb", "output_mb")  # what of an order entering needs
 
 
 class Tunnels:
@@ -67,13 +68,18 @@ class Tunnels:
         self._captured: dict[str, Capture] = {}
         self._addresses = {name: inet_aton(protocol.address_of(name)) for name in nodes}
         self._names = {address: name for name, address in self._addresses.items()}
+        lines = [f"{protocol.address_of(name)} {name}\n" for name in nodes]
+        self._hosts_file = "".join(["127.0.0.1 localhost\n", *lines])
         self._group = protocol.broadcast
         self._groups = (b"\xff\xff\xff\xff", IPv4Network(protocol.network).broadcast_address.packed)
         self._devices: dict[int, str] = {}
         self._controls: dict[int, Machine] = {}
         self._failed: list[tuple[str, str]] = []
         self._pace: Pace | None = None
+        self._noted: dict[str, int] = {}  # first processes of the machines that can be entered
         self.dropped: dict[str, Counter[str]] = {}  # reason -> node -> packets
+        if shell is not None and shell[0] not in self._addresses:
+            raise ScenarioError(f"--shell {shell[0]}: expected a host, or a station with a program")
         self._terminals = {} if shell is None else dict([shell])
         self._shell_of = None if shell is None else shell[0]
 
@@ -96,6 +102,7 @@ class Tunnels:
         self._machines.wait_until_ready()
         for control in list(self._controls):
             self._hear(control)
+        self._note_machines()
 
     def filled_in(self, word: str, host: int) -> str:
         name = f"h{host}"
@@ -133,14 +140,10 @@ class Tunnels:
         of_program = [] if found is None else [str(Path(found).resolve().parent)]
         return {
             "name": name, "address": protocol.address_of(name), "mask": MASK, "mtu": protocol.mtu_bytes,
-            "hosts": self._hosts_file(), "command": words, "folder": str(self._folder),
+            "hosts": self._hosts_file, "command": words, "folder": str(self._folder),
             "shown": [sys.prefix, sys.base_prefix, *of_program, *protocol.folders], "home": str(Path.home()),
             **users_for(os.getuid(), protocol.root), **limits.model_dump(),
         }  # fmt: skip
-
-    def _hosts_file(self) -> str:
-        lines = [f"{self._protocol.address_of(name)} {name}\n" for name in self._addresses]
-        return "".join(["127.0.0.1 localhost\n", *lines])
 
     def stop(self, name: str, child: Child | None) -> None:
         assert self._pace is not None
@@ -150,6 +153,7 @@ class Tunnels:
         if machine.device is not None and self._devices.pop(machine.device, None) is not None:
             self._pace.forget(machine.device)
         self._machines.stop(name)
+        self._note_machines()
 
     def close(self) -> None:
         for capture in self._captured.values():
@@ -160,15 +164,16 @@ class Tunnels:
 
     # --- packets
 
-    def take(self, ready: set[Any]) -> Iterator[Sent]:
+    def take(self, ready: Sequence[Any]) -> Iterator[Sent]:
         for source in ready:
             if (name := self._devices.get(source)) is not None:
                 yield from self._packets_of(name, source)
             elif source in self._controls:
                 self._hear(source)
+                self._note_machines()
 
     def _packets_of(self, name: str, device: int) -> Iterator[Sent]:
-        own, captured = self._addresses[name], self._captured.get(name)
+        own = self._addresses[name]
         for _ in range(AT_ONCE):
             try:
                 data = os.read(device, 65_536)
@@ -181,8 +186,6 @@ class Tunnels:
             elif (to := self._addressee(data[16:20])) is None:
                 self._drop("misaddressed", name)
             else:
-                if captured is not None:
-                    captured.add(self._now(), data)
                 yield Sent(name, to, data)
 
     def _addressee(self, address: bytes) -> str | None:
@@ -202,10 +205,16 @@ class Tunnels:
             os.write(machine.device, found.data)
         except OSError:
             return False
+        self._capture(name, found.data)
+        return True
+
+    def entered(self, one: Sent) -> None:
+        self._capture(one.source, one.data)
+
+    def _capture(self, name: str, packet: bytes) -> None:
         captured = self._captured.get(name)
         if captured is not None:
-            captured.add(self._now(), found.data)
-        return True
+            captured.add(self._now(), packet)
 
     # --- answers of machines
 
@@ -215,18 +224,25 @@ class Tunnels:
         for answer in machine.answers():
             self._machines.require_allowed(machine, answer)
             how = self._machines.failure(machine, answer, self._protocol.limits)
-            if how is not None and machine.name != self._shell_of:
+            if how is not None and not ("ended" in answer and machine.name == self._shell_of):
                 self._failed.append((machine.name, how))
+        if machine.is_gone:
+            self._pace.forget(control)
+            raise self._machines.lost(machine)
         if machine.device is not None and machine.device not in self._devices:
             self._devices[machine.device] = machine.name
             self._pace.listen(machine.device)
-            self._note_machines()
 
     def _note_machines(self) -> None:
-        """Write where `mobilenet serve --join` finds them."""
-        if self._run is None:
+        """Write where `mobilenet serve --join` finds the machines, if others are there than before."""
+        pids = {name: machine.pid for name, machine in self._machines.running.items() if machine.pid is not None}
+        if self._run is None or pids == self._noted:
             return
-        there = {name: {"pid": machine.pid, "order": machine.order} for name, machine in self._machines.running.items()}
+        self._noted = pids
+        orders = {name: self._machines.running[name].order for name in pids}
+        there = {
+            name: {"pid": pid, "order": {key: orders[name][key] for key in TO_ENTER}} for name, pid in pids.items()
+        }
         fresh = self._run / f".{MACHINES}"
         fresh.write_text(json.dumps(there))
         fresh.rename(self._run / MACHINES)

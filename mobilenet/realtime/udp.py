@@ -70,13 +70,15 @@ class UdpSockets:
             del self._running[name]
             self._children.kill(child)
 
-    def take(self, ready: set[Any]) -> Iterator[Sent]:
+    def take(self, ready: Sequence[Any]) -> Iterator[Sent]:
         for source, to, data in self._gateway.take():
             if len(data) > MOST_BYTES - HEADER_BYTES:
                 self.too_long += 1
             else:
                 yield Sent(f"h{source}", f"h{to}", data)
         self._tcp.answer()
+
+    def entered(self, one: Sent) -> None: ...
 
     def hand_over(self, name: str, found: Datagram) -> bool:
         return self._gateway.hand_over(found.source, found.to, found.data)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from mobilenet.clock import SECOND
 from mobilenet.rundir.reader import RunError
 
 MAGIC_NS = 0xA1B23C4D
@@ -20,7 +21,6 @@ LINKTYPE_RAW = 101  # each packet begins with its IP header
 LONGEST_PACKET = 65_535
 FILE_HEADER = struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, LONGEST_PACKET, LINKTYPE_RAW)
 RECORD = struct.Struct("<IIII")
-SECOND = 1_000_000_000
 CAPTURES = "packets"  # folder of a run
 
 
@@ -33,10 +33,8 @@ class Capture:
     """A capture that is being written."""
 
     def __init__(self, path: Path) -> None:
-        is_new = not path.exists()
-        self._file = path.open("ab", buffering=0)
-        if is_new:
-            self._file.write(FILE_HEADER)
+        self._file = path.open("xb", buffering=0)
+        self._file.write(FILE_HEADER)
 
     def add(self, at_ns: int, packet: bytes) -> None:
         self._file.write(as_record(at_ns, packet))

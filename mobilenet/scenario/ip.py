@@ -44,7 +44,7 @@ class Ip(RealTimePrograms):
     """Any programs that use IP, in real time, each host in its own namespaces: mobilenet serve."""
 
     places: ClassVar[tuple[str, ...]] = ("{me}", "{address}")
-    most_hosts: ClassVar[int] = 10_000
+    most_hosts: ClassVar[int] = 2000
     why_most: ClassVar[str] = "each host runs in separate processes"
 
     name: Literal["ip"]

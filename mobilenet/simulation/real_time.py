@@ -83,7 +83,7 @@ def _sockets(protocol: Datagrams, hosts: int, children: Children) -> Between:
 def _tunnels(protocol: Ip, counts: Counts, machines: Machines, run: Path | None, *more: Any) -> Between:
     hosts = [f"h{number}" for number in range(counts["hosts"])]
     stations = [name for name in (f"s{number}" for number in range(counts["stations"])) if protocol.command_of(name)]
-    return Tunnels(protocol, hosts + stations, machines, run, *more)
+    return Tunnels(protocol, [*hosts, *stations], machines, run, *more)
 
 
 def declaration_of_programs_in_real_time(applications: Applications, protocol: Any) -> type[Declaration]:

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from mobilenet.api import run
+from mobilenet.parameters import ScenarioError
+from mobilenet.realtime.pace import RealTime
 from mobilenet.simulation.plugin_code import PluginError
+from mobilenet.verify import verify_run
 from tests.namespaces.own import need, played, printed, scenario
 
 pytestmark = [pytest.mark.programs, pytest.mark.long]
@@ -104,3 +108,21 @@ def test_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
     assert (done.path / "h0.stdout.txt").stat().st_size == 1 << 20
     assert done.manifest["real_time"]["outputs_cut"] == ["h0"]
     assert printed(done, "h1").count("bytes from h0") >= 2
+
+
+def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
+    """Its last packets may have left its device when it fails, without having entered the network."""
+    need("ping")
+    with pytest.raises(PluginError, match="ended with exit code 3"):
+        played(
+            scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": ["sleep", "60"]})
+        )
+    verdicts = verify_run(tmp_path / "run")
+    assert "violated" not in {verdict.answer for verdict in verdicts.values()}
+
+
+def test_a_shell_needs_a_node(tmp_path: Path) -> None:
+    need()
+    path = scenario(tmp_path, {"h0": ["sleep", "60"]})
+    with pytest.raises(ScenarioError, match="--shell s0: expected a host, or a station with a program"):
+        run(path, out=tmp_path / "run", allow_code=True, real_time=RealTime(shell=("s0", -1)))

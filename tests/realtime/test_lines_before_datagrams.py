@@ -31,6 +31,8 @@ class LateWriter:
         self._write()
         yield Sent("h0", "h1", b"x")
 
+    def entered(self, one: Sent) -> None: ...
+
     def filled_in(self, word: str, host: int) -> str:
         return word.replace("{me}", str(host))
 

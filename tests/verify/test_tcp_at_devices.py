@@ -83,3 +83,31 @@ def test_faults_of_tcp_are_found(first: int, more: int) -> None:
     assert problem(data, (A, 10, ACK | FIN), (B, 0, ACK, b"", 11)) == ""
     assert "1 more bytes than have arrived" in problem(data, (B, 0, ACK, b"", 11))
     assert "acknowledges" in problem((*data, 0, True), (B, 0, ACK, b"", 10 - more))
+
+
+def test_bytes_that_were_lost_in_front_of_the_device_may_come_later() -> None:
+    talk = Talk(7)
+    talk.say(A, 5, ACK, b"56789")
+    talk.say(A, 0, ACK, b"01234")
+    talk.say(B, 0, ACK, acknowledged=10)
+    assert connections_problem(talk.packets) is None
+
+
+def test_late_segments_of_an_earlier_connection_are_not_those_of_a_new_one() -> None:
+    """The same ports with another first number, while a segment of the old connection is on the way."""
+    old, new = Talk(7), Talk(90_000)
+    old.say(A, 0, ACK, b"0123456789")
+    old.say(B, 0, ACK, acknowledged=10)
+    renamed = [one._replace(name=f"{one.name}0") for one in new.packets]
+    mixed = [*old.packets[:5], renamed[0], *old.packets[5:], *renamed[1:]]
+    assert connections_problem(mixed) is None
+
+
+def test_fragments_of_tcp_are_not_judged() -> None:
+    talk = Talk(7)
+    talk.say(A, 0, ACK, b"0123456789", lost=True)
+    whole = talk.packets[-1]
+    fragment = whole._replace(packet=whole.packet[:6] + b"\x20\x00" + whole.packet[8:])
+    talk.packets[-1] = fragment
+    talk.say(B, 0, ACK, acknowledged=10)
+    assert connections_problem(talk.packets) is None

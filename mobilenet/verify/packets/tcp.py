@@ -3,7 +3,7 @@
 Model     of each direction of a connection, the bytes that passed the sender's device are known by sequence number. At
           the receiver's device, bytes that were never sent with their numbers, or differ, contradict the record. An
           acknowledgement that passes the acknowledger's device covers only bytes that have arrived there before. SYN
-          and FIN take a number each. A SYN with another first number starts a new connection
+          and FIN take a number each. Hosts that fragment TCP are not judged, since segments are not seen whole
 Units     bytes; sequence numbers modulo 2³²
 Source    RFC 9293, 3.4; ours: docs/guide/real-software.md
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mobilenet.packets.passed import Passed
-from mobilenet.packets.segments import ACK, FIN, RST, SYN, End, Segment, near, segment_in
+from mobilenet.packets.segments import ACK, FIN, RST, SYN, TCP, End, Segment, near, segment_in
 
 
 class Direction:
@@ -22,6 +22,7 @@ class Direction:
     def __init__(self, first: int) -> None:
         self.first = first  # the number of its SYN
         self.sent = bytearray()  # by offset, from the first byte after the SYN
+        self.is_sent = bytearray()  # for each of them 1, or 0 if it never passed the device
         self.arrived_to = 0  # offset up to which all has arrived at the other device, FIN included
         self._ahead: dict[int, int] = {}  # offsets of what has arrived beyond it -> their ends
         self._near = 0  # the last offset, to resolve wrapped numbers
@@ -31,34 +32,32 @@ class Direction:
         """The offset of a sequence number; -1 is the SYN."""
         return near(number, self.first, self._near)
 
+    def _part(self, segment: Segment) -> tuple[int, bytes]:
+        """The offset of its first byte, and its bytes, without those of a keep-alive before the first one."""
+        start = self.offset(segment.number + bool(segment.flags & SYN))
+        return max(0, start), segment.payload[max(0, -start) :]
+
     def send(self, segment: Segment) -> str | None:
-        """Note what passes the sender's device."""
-        if segment.flags & SYN:
-            return None
-        start = self._near = self.offset(segment.number)
-        payload = segment.payload
-        if start < 0:  # a keep-alive before the first byte
-            payload, start = payload[-start:], 0
-        known = self.sent[start : start + len(payload)]
-        if known != payload[: len(known)]:
+        """Note what passes the sender's device. Earlier bytes may have been lost in front of it."""
+        start, payload = self._part(segment)
+        end = self._near = start + len(payload)
+        missing = end - len(self.sent)
+        if missing > 0:
+            self.sent.extend(bytes(missing))
+            self.is_sent.extend(bytes(missing))
+        if any(known and self.sent[start + i] != payload[i] for i, known in enumerate(self.is_sent[start:end])):
             return "is retransmitted with different bytes"
-        if start > len(self.sent):
-            self.sent.extend(bytes(start - len(self.sent)))
-        self.sent[start : start + len(payload)] = payload
+        self.sent[start:end] = payload
+        self.is_sent[start:end] = b"\1" * len(payload)
         if segment.flags & FIN:
-            self.fin = start + len(payload)
+            self.fin = end
         return None
 
     def arrive(self, segment: Segment) -> str | None:
         """Note what passes the receiver's device."""
-        if segment.flags & SYN:
-            return None
-        start = self.offset(segment.number)
-        payload = segment.payload
-        if start < 0:
-            payload, start = payload[-start:], 0
+        start, payload = self._part(segment)
         end = start + len(payload)
-        if end > len(self.sent) or self.sent[start:end] != payload:
+        if self.sent[start:end] != payload or 0 in self.is_sent[start:end]:
             return "has bytes that its sender never sent"
         if segment.flags & FIN and self.fin != end:
             return "has a FIN that its sender never sent"
@@ -71,43 +70,53 @@ class Direction:
 
 
 class Connections:
-    """All connections of a run, as far as their SYNs were captured."""
+    """All connections of a run, as far as their SYNs were captured. A port may be used again: a segment belongs to the
+    connection in which it was sent, and an acknowledgement may be for any that has reached its sender.
+    """
 
     def __init__(self) -> None:
-        self._directions: dict[tuple[End, End], Direction] = {}
+        self._sending: dict[tuple[End, End], Direction] = {}
+        self._sent_in: dict[str, Direction] = {}  # packet -> the direction in which it was sent
+        self._reached: dict[tuple[End, End], list[Direction]] = {}
 
     def take(self, one: Passed, segment: Segment) -> str | None:
         """Note a segment that passes a device; what is wrong with it."""
         key = segment.source, segment.to
-        if one.is_sent and segment.flags & SYN:
-            known = self._directions.get(key)
-            if known is None or known.first != segment.number:
-                self._directions[key] = Direction(segment.number)
-        direction = self._directions.get(key)
+        if not one.is_sent:
+            direction = self._sent_in.get(one.name)
+            if direction is None:
+                return None
+            reached = self._reached.setdefault(key, [])
+            if direction not in reached:
+                reached.append(direction)
+            return direction.arrive(segment)
+        direction = self._sending.get(key)
+        if segment.flags & SYN and (direction is None or direction.first != segment.number):
+            direction = self._sending[key] = Direction(segment.number)
         if direction is None:
             return None
-        problem = direction.send(segment) if one.is_sent else direction.arrive(segment)
-        if problem is None and one.is_sent and segment.flags & ACK and not segment.flags & RST:
+        self._sent_in[one.name] = direction
+        problem = direction.send(segment)
+        if problem is None and segment.flags & ACK and not segment.flags & RST:
             problem = self._unearned(segment)
         return problem
 
     def _unearned(self, segment: Segment) -> str | None:
-        back = self._directions.get((segment.to, segment.source))
-        if back is None:
-            return None
-        offset = back.offset(segment.acknowledged)
-        return (
-            f"acknowledges {offset - back.arrived_to} more bytes than have arrived"
-            if offset > back.arrived_to
-            else None
-        )
+        reached = self._reached.get((segment.to, segment.source), ())
+        excess = min((back.offset(segment.acknowledged) - back.arrived_to for back in reached), default=0)
+        return f"acknowledges {excess} more bytes than have arrived" if excess > 0 else None
 
 
 def connections_problem(packets: Iterable[Passed]) -> str | None:
     """The first segment that contradicts TCP, in one sentence."""
     connections = Connections()
+    fragmented: set[frozenset[bytes]] = set()  # pairs of addresses whose segments are not seen whole
     for one in packets:
-        segment = segment_in(one.packet)
+        segment, ends = segment_in(one.packet), frozenset((one.packet[12:16], one.packet[16:20]))
+        if segment is None and one.packet[9] == TCP:
+            fragmented.add(ends)
+        if ends in fragmented:
+            continue
         if segment is not None and (problem := connections.take(one, segment)) is not None:
             how = "leaves" if one.is_sent else "reaches"
             return f"packets: the TCP segment {one.name} that {how} {one.node} at {one.at_ns / 1e9:.6f} s {problem}"
