@@ -4,6 +4,7 @@ run once on a real Spark, for all who read what a study leaves."""
 from __future__ import annotations
 
 import gc
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 settings.register_profile("mobilenet", deadline=None, print_blob=True)
 settings.load_profile("mobilenet")
+
+# A shell starts what it puts in the background with Ctrl-C ignored, and every process of a test would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[1]
 SCENARIOS = ROOT / "scenarios"
