@@ -25,7 +25,7 @@ def bench(
     All times are also given relative to a bare event queue on the same machine.
     """
     with reporting():
-        from mobilenet.bench import broadcasts, delays, live, programs, radios, simulator, start, whole_runs
+        from mobilenet.bench import broadcasts, delays, live, packets, programs, radios, simulator, start, whole_runs
         from mobilenet.bench.row import append, heading, line
         from mobilenet.engine import native
         from mobilenet.studies.spark import NOT_INSTALLED, is_installed
@@ -46,6 +46,10 @@ def bench(
             ("_start", start.COLUMNS, start.measure(repeat)),
             ("_live", live.COLUMNS, live.measure(repeat)),
         ]
+        if (reason := packets.why_not()) is not None:
+            say(f"real software is not measured: {reason}")
+        else:
+            parts.append(("_packets", packets.COLUMNS, packets.measure()))
         if studies and not is_installed():
             say(f"studies are not measured: {NOT_INSTALLED}")
         elif studies:

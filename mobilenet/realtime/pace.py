@@ -10,6 +10,7 @@ Source    ours: docs/guide/real-time.md
 
 from __future__ import annotations
 
+import select
 import selectors
 import time
 from collections.abc import Callable
@@ -74,7 +75,7 @@ class Pace:
             raise ProgramError(f"stopped by {by} at {now_ns / 1e9:.3f} s", is_input=False)
         target_ns = until_ns if next_ns is None else min(next_ns, until_ns)
         left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
-        self._selector.select(max(0, left_ns) / 1e9)
+        select.select([self._selector], [], [], max(0, left_ns) / 1e9)  # its own wait is in whole milliseconds
         reached_ns = max(now_ns, min(self._elapsed_ns(), until_ns))
         self._due_ns = next_ns if next_ns is not None and next_ns <= reached_ns else None
         return reached_ns

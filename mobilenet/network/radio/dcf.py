@@ -17,6 +17,8 @@ Source    IEEE 802.11-2016, 10.3; IEEE 802.11-2020, 10.23.2.12, for groupcast; t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import RandomNumbers
 from mobilenet.engine.timer import Timer
@@ -27,11 +29,22 @@ from mobilenet.network.radio.phy import ACK_BYTES, DSSS_PREAMBLE_NS, DSSS_RATES,
 from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 
+class Acknowledgement(NamedTuple):
+    """What acknowledges the frames of one rate. `wait_ns`: SIFS, a slot and the preamble, after which an ACK must have
+    begun to arrive.
+    """
+
+    rate_mbps: float
+    airtime_ns: int
+    wait_ns: int
+
+
 class Rules:
     """What the MACs of one network have in common, worked out once."""
 
     __slots__ = (
-        "difs_ns", "eifs_ns", "group_retries", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns", "windows",
+        "acks", "difs_ns", "eifs_ns", "group_retries", "mode", "queue_frames", "retry_limit", "sifs_ns", "slot_ns",
+        "windows",
     )  # fmt: skip
 
     def __init__(self, mode: Mode, eifs: bool, queue_frames: int, retry_limit: int, group_retries: int = 0) -> None:
@@ -46,6 +59,17 @@ class Rules:
         self.queue_frames = queue_frames
         self.retry_limit = retry_limit
         self.group_retries = group_retries
+        self.acks: dict[float, Acknowledgement] = {}  # by the rate of the frame
+
+    def ack(self, rate_mbps: float) -> Acknowledgement:
+        known = self.acks.get(rate_mbps)
+        if known is None:
+            own_mbps = self.mode.ack_rate_mbps(rate_mbps)
+            preamble_ns = DSSS_PREAMBLE_NS if own_mbps in DSSS_RATES else OFDM_PREAMBLE_NS
+            known = self.acks[rate_mbps] = Acknowledgement(
+                own_mbps, self.mode.airtime_ns(ACK_BYTES, own_mbps), self.sifs_ns + self.slot_ns + preamble_ns
+            )
+        return known
 
 
 class Dcf(Mac):
@@ -152,7 +176,7 @@ class Dcf(Mac):
         if not self._queue or self._queue[0] is not frame:
             return  # an ACK, or a frame of the life before a crash
         if frame.acknowledged:
-            self._ack_timer.start_at(frame.start_ns + frame.duration_ns + self._ack_wait_ns(frame))
+            self._ack_timer.start_at(frame.start_ns + frame.duration_ns + self._rules.ack(frame.rate_mbps).wait_ns)
         elif frame.number and frame.retries < self._rules.group_retries:
             frame.retries += 1
             self._medium.group_retries += 1
@@ -196,7 +220,7 @@ class Dcf(Mac):
                 self._finish(self._queue[0], delivered=True)
             return
         if frame.to is not transceiver:
-            transceiver.sense(end, end + self._rules.sifs_ns + self._ack_airtime_ns(frame))  # NAV
+            transceiver.sense(end, end + self._rules.sifs_ns + self._rules.ack(frame.rate_mbps).airtime_ns)  # NAV
             if transceiver.contending:
                 self.defer(end)
             return
@@ -207,10 +231,9 @@ class Dcf(Mac):
 
     def _acknowledge(self, frame: Frame) -> None:
         if self._transceiver.up and self._transceiver.transmit_until <= self._calendar.now:
-            rate_mbps = self._rules.mode.ack_rate_mbps(frame.rate_mbps)
-            airtime_ns = self._ack_airtime_ns(frame)
+            ack = self._rules.ack(frame.rate_mbps)
             self._medium.start(
-                Frame(self._transceiver, frame.sender, frame, ACK_BYTES, airtime_ns, rate_mbps, kind=ACK)
+                Frame(self._transceiver, frame.sender, frame, ACK_BYTES, ack.airtime_ns, ack.rate_mbps, kind=ACK)
             )
 
     def _ack_missed(self) -> None:
@@ -228,13 +251,3 @@ class Dcf(Mac):
         frame.retries += 1
         self._medium.retries += 1
         self.take_turn()
-
-    def _ack_airtime_ns(self, frame: Frame) -> int:
-        mode = self._rules.mode
-        return mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(frame.rate_mbps))
-
-    def _ack_wait_ns(self, frame: Frame) -> int:
-        """SIFS, a slot and the preamble: then an ACK must have begun to arrive."""
-        rules = self._rules
-        preamble = DSSS_PREAMBLE_NS if rules.mode.ack_rate_mbps(frame.rate_mbps) in DSSS_RATES else OFDM_PREAMBLE_NS
-        return rules.sifs_ns + rules.slot_ns + preamble

@@ -1,0 +1,85 @@
+"""What programs measure themselves is what the record has.
+
+Source    ours: docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from mobilenet.api import Run
+from mobilenet.rundir.pcap import packets_in
+from tests.namespaces.own import APART, need, played, printed, scenario
+
+pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+ICMP, UDP = 1, 17
+REQUEST, REPLY = 8, 0
+TWO_CELLS = {
+    "stations": {
+        "layout": {"shape": "points", "points_m": [[0, 0], [300, 0]]},
+        "backbone": {"kind": "tree", "shape": "chain", "bandwidth_mbps": 100, "delay_ms": 40},
+    },
+}
+
+
+def _apart(folder: Path) -> dict[str, object]:
+    """One host in each cell."""
+    rows = [f"{t},{host},{x},5" for t in (0, 10, 20) for host, x in (("h0", 5), ("h1", 305))]
+    (folder / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
+    return {**TWO_CELLS, "hosts": {"mobility": {"model": "tracks", "file": "tracks.csv"}}}
+
+
+def test_round_trips_of_ping(tmp_path: Path) -> None:
+    need("ping")
+    commands = {"h0": "sleep 0.5; ping -c 20 -i 0.2 h1; true", "h1": ["sleep", "60"]}
+    done = played(scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path)))
+    measured = {
+        int(number): float(ms)
+        for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", printed(done, "h0"))
+    }
+    recorded = _round_trips_ms(done)
+    assert recorded.keys() == measured.keys()
+    assert len(measured) >= 15
+    mean, own = (sum(times.values()) / len(times) for times in (recorded, measured))
+    assert own == pytest.approx(mean, rel=0.01)
+
+
+def _round_trips_ms(done: Run) -> dict[int, float]:
+    """From the capture of h0: sequence number -> from the request to the reply."""
+    sent_ns: dict[int, int] = {}
+    found: dict[int, float] = {}
+    for time_ns, packet in packets_in(done.path / "packets" / "h0.pcap"):
+        if packet[9] == ICMP:
+            kind, _, _, _, number = struct.unpack(">BBHHH", packet[20:28])
+            if kind == REQUEST:
+                sent_ns[number] = time_ns
+            elif kind == REPLY:
+                found[number] = (time_ns - sent_ns[number]) / 1e6
+    return found
+
+
+def test_losses_and_throughput_of_iperf3(tmp_path: Path) -> None:
+    """Frames are lost at random and hosts queue more than the radio can carry."""
+    need("iperf3")
+    commands = {"h0": ["iperf3", "-s"], "h1": "sleep 0.5; iperf3 -c h0 -u -b 9M -t 3 -J"}
+    path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.3}, **_apart(tmp_path))
+    done = played(path)
+    seen = json.loads(printed(done, "h1"))["end"]["sum"]
+    sent, received = (_datagrams(done, node, "10.77.0.2") for node in ("h1", "h0"))
+    assert sum(received) / sum(sent) < 0.95
+    assert seen["lost_packets"] / seen["packets"] == pytest.approx(1 - len(received) / len(sent), abs=0.01)
+    of_client = json.loads(printed(done, "h1"))["end"]["streams"][0]["udp"]
+    assert of_client["bytes"] == pytest.approx(sum(sent), rel=0.01)
+
+
+def _datagrams(done: Run, node: str, source: str) -> list[int]:
+    """Bytes of the payload of each UDP packet from this source in a capture, without those that only open the test."""
+    address = bytes(map(int, source.split(".")))
+    packets = (packet for _, packet in packets_in(done.path / "packets" / f"{node}.pcap"))
+    sizes = (len(packet) - 28 for packet in packets if packet[9] == UDP and packet[12:16] == address)
+    return [size for size in sizes if size > 100]
