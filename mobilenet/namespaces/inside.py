@@ -149,8 +149,9 @@ def new_device(order: Order) -> int:
             name = struct.pack("16sH2x4s8x", DEVICE, socket.AF_INET, socket.inet_aton(value))
             fcntl.ioctl(any_socket, code, name)
         fcntl.ioctl(any_socket, SIOCSIFMTU, struct.pack("16si12x", DEVICE, order["mtu"]))
-        if os.path.isdir("/proc/sys/net/ipv6"):
-            write(f"/proc/sys/net/ipv6/conf/{DEVICE.decode()}/disable_ipv6", "1")
+        setting = f"/proc/sys/net/ipv6/conf/{DEVICE.decode()}/disable_ipv6"
+        if os.path.exists(setting):  # not with an MTU below 1280, which is too small for IPv6
+            write(setting, "1")
         up(any_socket, DEVICE, IFF_MULTICAST)
     add_route("224.0.0.0", 4)
     add_route("255.255.255.255", 32)

@@ -3,9 +3,10 @@
 Model     a packet for one node travels as a datagram does. One for a group goes up to the station of the sender's cell
           in a frame that the MAC acknowledges. The station broadcasts it in its cell, without acknowledgement; if the
           group is `all`, so do all other stations. With `forward`, a station keeps a packet that the MAC gave up
-          because its host had left, until it hears where the host is now, at most `FORWARD_NS`. A handoff lasts from a
-          host's change of cell to the answer of its new station. The wires and stations add no bytes: what identifies a
-          packet here is for the record only
+          because its host had left, until it hears where the host is now, at most `FORWARD_NS`. If only the
+          acknowledgement was lost, the host gets the packet a second time; it then drops the copy. A handoff
+          lasts from a host's change of cell to the answer of its new station. The wires and stations add no bytes:
+          what identifies a packet here is for the record only
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-software.md
 """
@@ -13,6 +14,7 @@ Source    ours: docs/guide/real-software.md
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
 
 from mobilenet.protocols.datagram_relay import Memory, RelayHost, RelayStation
@@ -40,13 +42,35 @@ def packet(source: str, number: int, to: str, data: bytes) -> Packet:
     return Packet(source, number, to, max(0, len(data) - AROUND_BYTES), data)
 
 
-class PacketHost(RelayHost):
-    """`hand_over`: called for each packet for this host."""
+@dataclass(slots=True)
+class PacketMemory(Memory):
+    """With the packets that were received: source -> a bit for each number."""
 
-    def __init__(self, port: UnicastHostPort, memory: Memory, hand_over: Callable[[str, Packet], None]) -> None:
+    received: dict[str, bytearray] = field(default_factory=dict)
+
+    def is_first(self, one: Packet) -> bool:
+        """Whether this packet was not received before; it is noted."""
+        bits = self.received.setdefault(one.source, bytearray())
+        place, bit = one.number >> 3, 1 << (one.number & 7)
+        if place >= len(bits):
+            bits.extend(bytes(place + 1 - len(bits)))
+        is_first = not bits[place] & bit
+        bits[place] |= bit
+        return is_first
+
+
+class PacketHost(RelayHost):
+    """`hand_over`: called for each packet for this host. `forward`: stations may send a packet twice."""
+
+    memory: PacketMemory
+
+    def __init__(
+        self, port: UnicastHostPort, memory: PacketMemory, hand_over: Callable[[str, Packet], None], forward: bool
+    ) -> None:
         super().__init__(port, memory, lambda found: None)
         self.name = f"h{port.me}"
         self._deliver = hand_over
+        self._is_forwarding = forward
 
     def send(self, to: str, data: bytes) -> int:  # type: ignore[override]
         """Send a packet, whether or not a station can take it. Return its number."""
@@ -66,7 +90,10 @@ class PacketHost(RelayHost):
             super().on_receive(sender, said)
             if said.visit == self.memory.visits:
                 self.port.session_confirmed(said.visit, sender, {})
-        elif said.to == self.name or (said.to in GROUPS and sender == self._cell and said.source != self.name):
+        elif said.to == self.name:
+            if not self._is_forwarding or self.memory.is_first(said):
+                self._deliver(self.name, said)
+        elif said.to in GROUPS and sender == self._cell and said.source != self.name:
             self._deliver(self.name, said)
 
 

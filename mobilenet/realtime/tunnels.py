@@ -25,8 +25,7 @@ from typing import Any
 from mobilenet.namespaces.machines import Machine, Machines
 from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import Child
-from mobilenet.protocols.datagram_relay import Memory
-from mobilenet.protocols.packet_relay import Packet, PacketHost, PacketStation
+from mobilenet.protocols.packet_relay import Packet, PacketHost, PacketMemory, PacketStation
 from mobilenet.protocols.port import UnicastHostPort, UnicastStationPort, WiredPort
 from mobilenet.quoting import quoted
 from mobilenet.realtime.applications import Applications, Sent, WithProgram
@@ -35,7 +34,7 @@ from mobilenet.rundir.pcap import CAPTURES, Capture
 from mobilenet.scenario.ip import Ip
 
 HEADER_BYTES = 20
-AT_ONCE = 256  # packets of one device, before the network goes on
+AT_ONCE = 16  # packets of one device, before the network goes on
 MASK = "255.255.0.0"
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 OVERFLOW_ID = 65_534  # a user without rights: programs run as that user if the emulator runs as root
@@ -279,8 +278,8 @@ def users_for(user: int, is_root: bool) -> dict[str, Any]:
 class LivePacketHost(WithProgram, PacketHost):
     """A host with a machine attached."""
 
-    def __init__(self, applications: Applications, port: UnicastHostPort, memory: Memory) -> None:
-        super().__init__(port, memory, applications.hand_over)
+    def __init__(self, applications: Applications, port: UnicastHostPort, memory: PacketMemory, protocol: Ip) -> None:
+        super().__init__(port, memory, applications.hand_over, protocol.forward)
         self.applications = applications
 
 

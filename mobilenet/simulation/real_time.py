@@ -17,6 +17,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import Children
 from mobilenet.protocols.datagram_relay import Memory, RelayHost, RelayStation
 from mobilenet.protocols.declaration import Declaration
+from mobilenet.protocols.packet_relay import PacketMemory
 from mobilenet.realtime.addresses import Addresses
 from mobilenet.realtime.applications import Applications, Between, Told
 from mobilenet.realtime.gateway import Gateway
@@ -91,12 +92,13 @@ def declaration_of_programs_in_real_time(applications: Applications, protocol: A
 
     class Relayed(OwnDeclaration):
         name = protocol.name
-        stable = Memory
+        stable = PacketMemory if isinstance(protocol, Ip) else Memory
 
         @staticmethod
-        def host(port: Any, memory: Memory, parameters: Any, stations: int) -> RelayHost:  # type: ignore[override]
-            kind = LivePacketHost if isinstance(parameters, Ip) else LiveHost
-            return kind(applications, port, memory)
+        def host(port: Any, memory: Any, parameters: Any, stations: int) -> RelayHost:  # type: ignore[override]
+            if isinstance(parameters, Ip):
+                return LivePacketHost(applications, port, memory, parameters)
+            return LiveHost(applications, port, memory)
 
         @staticmethod
         def station(port: Any, wired: Any, parameters: Any, stations: int) -> RelayStation:  # type: ignore[override]

@@ -1,0 +1,88 @@
+"""What hostile programs, and a faulty emulator, do to others: little, and nothing that goes unnoticed.
+
+Source    ours: docs/guide/real-software.md, SECURITY.md
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet.protocols.packet_relay import Packet
+from mobilenet.realtime.applications import Applications
+from mobilenet.verify import verify_run
+from tests.namespaces.own import APART, need, played, printed, scenario
+
+pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+FLOOD = """
+import socket, time
+stream = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    for to in ("10.77.0.2", "10.77.0.200", "239.1.1.1"):
+        try: stream.sendto(b"x" * 1400, (to, 9))
+        except OSError: pass
+"""
+BOMB = "bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 4; true"
+SIGNALS = "for n in 1 2 3; do kill -9 -1 2>/dev/null; kill -9 1; sleep 1; done; true"
+FLOODED, OTHER = (0, 0), (300, 0)
+HOSTS = {"h0": FLOODED, "h1": FLOODED, "h2": OTHER, "h3": OTHER, "h4": OTHER, "h5": OTHER}
+
+
+def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -> None:
+    """h0 floods its own cell and all cells with broadcasts; h4 and h5 attack the machine."""
+    need("ping")
+    (tmp_path / "flood.py").write_text(FLOOD)
+    rows = [f"{t},{host},{x},{5 + int(host[1])}" for t in (0, 10, 20) for host, (x, _) in HOSTS.items()]
+    (tmp_path / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
+    commands = {
+        "h0": [sys.executable, "flood.py"],
+        "h1": ["sleep", "60"],
+        "h2": "sleep 0.5; ping -c 15 -i 0.2 h3; true",
+        "h3": ["sleep", "60"],
+        "h4": BOMB,
+        "h5": SIGNALS,
+    }
+    done = played(
+        scenario(
+            tmp_path,
+            commands,
+            duration_s=6.0,
+            stations={
+                "layout": {"shape": "points", "points_m": [list(FLOODED), list(OTHER)]},
+                "backbone": {"kind": "tree", "shape": "chain", "bandwidth_mbps": 100, "delay_ms": 2},
+            },
+            hosts={"mobility": {"model": "tracks", "file": "tracks.csv"}},
+        )
+    )
+    assert printed(done, "h2").count("bytes from h3") >= 14
+    assert done.verdict == "valid"
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (lambda take, name, found: take(name, found._replace(data=found.data[:-1] + b"!")), "with byte"),
+        (lambda take, name, found: take("h2" if name == "h1" else name, found), "h2"),
+        (lambda take, name, one: (take(name, one), take(name, one._replace(number=one.number + 1000))), "h0:10"),
+        (lambda take, name, found: (take(name, found), take(name, found)), "received before"),
+    ],
+)
+def test_a_faulty_emulator_is_found(
+    fault: Callable[[Any, str, Packet], object], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packets with a byte changed, for another host, once more under another number, and once more as they are."""
+    need("ping")
+    sound = Applications.hand_over
+    monkeypatch.setattr(
+        Applications, "hand_over", lambda self, name, found: fault(lambda *what: sound(self, *what), name, found)
+    )
+    commands = {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"], "h2": ["sleep", "60"]}
+    done = played(scenario(tmp_path, commands, count=3, duration_s=1.5))
+    verdict = verify_run(done.path)["conservation"]
+    assert verdict.answer == "violated" and re.search(expected, verdict.explanation)
