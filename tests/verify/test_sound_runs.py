@@ -160,6 +160,23 @@ workload: {interval_s: 2}
 record: {programs: true}
 interventions: [{at_s: 0, do: drag, host: h0, to_m: [0, 1]}, {at_s: 0, do: drag, host: h1, to_m: [200, 1]}]
 """
+COPIES_AT_A_BORDER = """
+seed: 7
+duration_s: 5
+drain_s: 600
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+wireless:
+  model: sinr
+  mode: g_mixed
+  broadcast_rate_mbps: 2
+  groupcast: unsolicited_retry
+  group_retries: 7
+  shadowing: {sigma_db: 7, decorrelation_m: 13}
+hosts: {count: 3, mobility: {model: gauss_markov, speed_mps: 162, alpha: 0.75, step_s: 1}}
+protocol: {name: mobile_causal, repair: selective}
+workload: {interval_s: 0.5}
+record: {messages: true}
+"""
 IN_BOTH_LANES = """
 seed: 50
 duration_s: 12
@@ -230,6 +247,7 @@ RUNS = {
     "a program that refuses a broadcast and takes the next of that nanosecond": (TAKES_THE_SECOND, (1,)),
     "a program that is out at the end of its track, with a timer to come": (OUT_AT_THE_END, (1,)),
     "a host of a track that is never in coverage": (FAR_AWAY, (1,)),
+    "copies of a frame of which the first comes to a host out of coverage": (COPIES_AT_A_BORDER, (7,)),
     "an rbuffer that holds messages in both of its lanes": (IN_BOTH_LANES, (50,)),
     "programs whose messages VCube wraps on the wires": (PROGRAMS_OVER_VCUBE, (1,)),
     "messages that take far longer than the tests of a detector": (LONG_MESSAGES, (1,)),

@@ -6,7 +6,8 @@ Checks    the messages that a host delivers in a session are those with the numb
           the rbuffer of a host holds what it has received and delivers later, and grows only when it receives something
 Model     what arrives before the InitAck may be kept, but not beyond a window; so a message counts as received when it
           arrives in the session, or when the session is confirmed. What arrives while the host is out of coverage is
-          ignored. Sessions whose skip set the record cuts off are not checked
+          ignored, and perhaps later copies of the same frame as well. Sessions whose skip set the record cuts off are
+          not checked
 Units     integer nanoseconds; messages
 Shapes    over deliveries, session by session; over rows
 Errors    none
@@ -44,10 +45,18 @@ class _Deliveries(NamedTuple):
     begins: np.ndarray  # bool: the first of its session
 
 
+class _Arrivals(NamedTuple):
+    """What hosts received in coverage."""
+
+    rows: np.ndarray  # of messages
+    keys: np.ndarray
+    unsure: np.ndarray  # bool: the host may have ignored it, as a copy of something that came out of coverage
+
+
 def positions_problem(
-    events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, delay_ns: int
+    events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, delay_ns: int, copies: bool
 ) -> str | None:
-    """Return the first delivery, or size of a buffer, that does not fit."""
+    """Return the first delivery, or size of a buffer, that does not fit. `copies`: the MAC repeats frames for all."""
     lanes = {(host, number): nodes.stations + lane for lane, (host, number) in enumerate(sessions)}
     rows, keys, odd = _keys(hops, lanes)
     if odd is not None:
@@ -57,7 +66,8 @@ def positions_problem(
     if problem is not None or not len(deliveries.rows):
         return problem
     problem = _names_problem(events, hops, deliveries, rows, keys)
-    return problem or _moments_problem(events, samples, hops, nodes, deliveries, rows, keys, delay_ns)
+    arrivals = _arrivals(events, hops, nodes, rows, keys, delay_ns, copies)
+    return problem or _moments_problem(events, samples, hops, nodes, deliveries, arrivals, delay_ns)
 
 
 def _keys(hops: Hops, lanes: dict[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray, int | None]:
@@ -126,38 +136,46 @@ def _names_problem(
     )
 
 
+def _arrivals(
+    events: Table, hops: Hops, nodes: Nodes, rows: np.ndarray, keys: np.ndarray, delay_ns: int, copies: bool
+) -> _Arrivals:
+    received = hops.is_received[rows]
+    rows, keys = rows[received], keys[received]
+    away = Outages(events, nodes, ("out_of_coverage",), ("in_coverage",))
+    heeded, unsure = np.ones(len(rows), bool), np.zeros(len(rows), bool)
+    for node in away.nodes:
+        own = np.flatnonzero(hops.receiver[rows] == node)
+        arrival_ns = hops.receive_ns[rows[own]]
+        heeded[own] = ~away.touches(node, arrival_ns, arrival_ns + delay_ns)
+        if copies:
+            unsure[own] = heeded[own] & ~_is_first_heeded(heeded[own], keys[own])
+    return _Arrivals(rows[heeded], keys[heeded], unsure[heeded])
+
+
 def _moments_problem(
     events: Table,
     samples: Table,
     hops: Hops,
     nodes: Nodes,
     deliveries: _Deliveries,
-    rows: np.ndarray,
-    keys: np.ndarray,
+    arrivals: _Arrivals,
     delay_ns: int,
 ) -> str | None:
-    received = hops.is_received[rows]
-    rows, keys = rows[received], keys[received]
-    away = Outages(events, nodes, ("out_of_coverage",), ("in_coverage",))
-    heeded = np.ones(len(rows), bool)
-    for node in away.nodes:
-        own = np.flatnonzero(hops.receiver[rows] == node)
-        arrival_ns = hops.receive_ns[rows[own]]
-        heeded[own] = ~away.touches(node, arrival_ns, arrival_ns + delay_ns)
-    rows, keys = rows[heeded], keys[heeded]
+    rows, keys, unsure = arrivals
     _, ranks = np.unique(np.concatenate((keys, deliveries.key)), return_inverse=True)
     links = ranks * nodes.count + np.concatenate((hops.receiver[rows], deliveries.host))
     at_ns = events.numbers("time_ns")[deliveries.rows]
     had_ns = first_since(links[: len(rows)], hops.receive_ns[rows], links[len(rows) :], deliveries.since_ns)
     had_ns = np.where(had_ns > at_ns, deliveries.since_ns, had_ns)
     before_ns = np.where(deliveries.begins, deliveries.since_ns, np.append(0, at_ns[:-1]))
-    if (late := first(at_ns > np.maximum(had_ns, before_ns) + delay_ns)) is not None:
+    sure = ~np.isin(links[len(rows) :], links[: len(rows)][unsure])
+    if (late := first(sure & (at_ns > np.maximum(had_ns, before_ns) + delay_ns))) is not None:
         row = int(deliveries.rows[late])
         return (
             f"{_event(events, row)}: {events['node'][row]} delivers {events['message'][row]}, which it has had since"
             f" {had_ns[late] / SECOND:.6f} s; all earlier messages were delivered by {before_ns[late] / SECOND:.6f} s"
         )
-    waits = at_ns > had_ns + delay_ns
+    waits = sure & (at_ns > had_ns + delay_ns)
     held = deliveries.host[waits], had_ns[waits] + delay_ns, at_ns[waits]
     return next(held_problems(samples, nodes, *held), None)
 
@@ -178,6 +196,17 @@ def held_problems(
                 f"samples: the rbuffer of {name} holds {counted(int(holds[at]), 'message')} at"
                 f" {begins[at] / SECOND:.6f} s, but {waiting[at]} that have arrived must still be waiting there"
             )
+
+
+def _is_first_heeded(heeded: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Whether a host heeded the first of the arrivals of a message that follow each other. They may be copies of one
+    frame, of which its MAC hands up only the first, even if the host ignores that.
+    """
+    order = np.argsort(keys // LANE, kind="stable")
+    begins = np.diff(keys[order], prepend=-1) != 0
+    found = np.empty_like(heeded)
+    found[order] = heeded[order][begins][np.cumsum(begins) - 1]
+    return found
 
 
 def _growth_problem(samples: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> str | None:
