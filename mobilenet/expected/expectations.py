@@ -84,6 +84,16 @@ class Switch(NamedTuple):
     loses: bool = False  # what is sent over the link is lost
 
 
+class Impairment(NamedTuple):
+    """From then on a host, or a link, loses more and takes longer, by hand or because the active part is over."""
+
+    at_ns: int
+    node: str
+    other: str | None  # the other end of a link
+    loss: float
+    delay_ns: int
+
+
 class LossyCut(NamedTuple):
     """A link loses messages, of which the protocol assumes that none is lost."""
 
@@ -224,6 +234,7 @@ class Expected(NamedTuple):
     payload_bytes: int | None  # of each application message, where one is never cut into pieces
     wired_header_bytes: int | None  # around each message on a link
     switches: Sequence[Switch] = ()  # in order
+    impairments: Sequence[Impairment] = ()  # in order
     wires: Wires | None = None
     has_datagrams: bool = True  # programs use UDP
     radio: Radio | None = None

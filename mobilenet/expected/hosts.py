@@ -15,7 +15,7 @@ from mobilenet.expected.expectations import Expected
 from mobilenet.expected.plans import expected_of, stations_m
 from mobilenet.expected.rest import Rest, rest, surely_heard_every_s
 from mobilenet.expected.switches import switches
-from mobilenet.expected.wired_time import joins_after_s
+from mobilenet.expected.wired_time import joins_after_s, longest_way, most_delay_s
 from mobilenet.network.radio.links import cell_m
 from mobilenet.network.wired.tree import links
 from mobilenet.scenario.mobile import Scenario
@@ -23,12 +23,12 @@ from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.churn import changes
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import Drag, OfHost, OfStation, added_hosts, segments
+from mobilenet.world.interventions import Drag, Impair, ImpairLink, OfHost, OfStation, added_hosts, segments
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.tracks import Imported, Tracks, import_tracks
 
-TAKES_AWAY = ("crash", "leave", "drag")
+TAKES_AWAY = ("crash", "leave", "drag", "impair")
 FEW_BROADCASTS = 10.0  # expected in all: with fewer, it can happen that no member broadcasts any
 
 
@@ -199,6 +199,7 @@ def _members_after_s(scenario: Scenario) -> float:
                 ends = (one.station, one.other)
                 mended = (m.at_ns for m in planned[place:] if m.event == "mend" and (m.station, m.other) == ends)
                 held_s = max(held_s, next(mended) / SECOND)
+        held_s += 2 * longest_way(scenario) * most_delay_s(scenario, ImpairLink)
     return held_s + spread_s + joins_s
 
 
@@ -248,9 +249,9 @@ def _share_joining(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_untouched(scenario: Scenario, hosts: int) -> float:
-    """The share of hosts not crashed, sent away or dragged by hand, at stations whose radio is not switched off."""
+    """The share of hosts not crashed, sent away, dragged or impaired by hand, at stations whose radio stays on."""
     by_hand = scenario.interventions
-    touched = {one.host for one in by_hand if isinstance(one, Drag | OfHost) and one.do in TAKES_AWAY}
+    touched = {one.host for one in by_hand if isinstance(one, Drag | Impair | OfHost) and one.do in TAKES_AWAY}
     off = {one.station for one in by_hand if isinstance(one, OfStation) and one.do == "radio_off"}
     return (1 - len(touched) / max(1, hosts)) * (1 - len(off) / scenario.station_count)
 

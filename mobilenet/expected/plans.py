@@ -13,7 +13,7 @@ Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verd
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from math import ceil, hypot
 from typing import Any
 
@@ -23,7 +23,7 @@ from mobilenet.clock import MILLISECOND, SECOND, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.expected.air import air
 from mobilenet.expected.expectations import Conduct, Crashes, Expected, HostPlan, Kind, Places, Radio
-from mobilenet.expected.switches import switches, wires
+from mobilenet.expected.switches import impairments, switches, wires
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import reach_m, serving_reach_m
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
@@ -37,7 +37,17 @@ from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
 from mobilenet.world.coverage import Coverage
 from mobilenet.world.faults import outages
-from mobilenet.world.interventions import Drag, Loss, OfHost, OfStation, added_hosts, in_order, offers
+from mobilenet.world.interventions import (
+    Drag,
+    Loss,
+    OfHost,
+    OfStation,
+    added_hosts,
+    both_lose,
+    in_order,
+    losses_at_hosts,
+    offers,
+)
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.mobility import trajectories as population
@@ -83,6 +93,7 @@ def expected_of(scenario: Scenario, tracks: Imported | None) -> Expected:
         scenario.workload.payload_bytes if declaration.messages_stay_whole else None,
         max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
         switches(scenario),
+        impairments(scenario),
         wires(scenario, positions_m),
         isinstance(scenario.protocol, RealTimePrograms),
         _radio(scenario, hosts, framing),
@@ -99,7 +110,7 @@ def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio
     losses = [wireless.loss, *(one.loss for one in scenario.interventions if isinstance(one, Loss))]
     declaration = declaration_of(scenario.protocol)
     return Radio(
-        min(losses), max(losses),
+        min(losses), reduce(both_lose, losses_at_hosts(scenario.interventions)[-2:], max(losses)),
         "connections" in declaration.needs
         or issubclass(declaration, OwnDeclaration)
         or declaration.unicasts(scenario.protocol),

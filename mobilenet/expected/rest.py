@@ -45,11 +45,11 @@ from mobilenet.expected.radio_time import (
     segment_loss_probability,
     tries,
 )
-from mobilenet.expected.wired_time import HEADERS_BYTES, answer_s, longest_way, on_wires_s, segments
+from mobilenet.expected.wired_time import HEADERS_BYTES, answer_s, longest_way, most_delay_s, on_wires_s, segments
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S, TIMEOUT_S
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
-from mobilenet.world.interventions import Cut, Interval
+from mobilenet.world.interventions import Cut, Impair, ImpairLink, Interval
 
 # Limits beyond which nothing is promised. Each is on the safe side for the reason next to it; those of loads are in
 # capacity.py
@@ -76,9 +76,10 @@ def rest(scenario: Scenario) -> Rest:
         objection = next(_unfit(protocol, scenario), None) or overload(scenario, hosts)
     if objection is not None:
         return Rest(None, objection)
-    if resends(scenario):
-        return _by_resending(scenario, protocol, hosts or 0)
-    return _over_connections(scenario, protocol, hosts or 0)
+    rest_of = _by_resending if resends(scenario) else _over_connections
+    found = rest_of(scenario, protocol, hosts or 0)
+    assert found.within_s is not None
+    return Rest(found.within_s + most_delay_s(scenario, Impair), None)  # the last frames of an impaired host are late
 
 
 def _objections(scenario: Scenario) -> Iterator[str]:
@@ -101,6 +102,11 @@ def _objections(scenario: Scenario) -> Iterator[str]:
         yield "an intervention cuts a link, and messages on it are lost"
     if cuts and (not resends(scenario) or scenario.stations.backbone.kind != "tree"):
         yield "an intervention cuts a link, and other nodes wait for the messages on it"
+    impaired = [one for one in scenario.interventions if isinstance(one, ImpairLink)]
+    if any(one.loss for one in impaired):
+        yield "an intervention impairs a link, and messages on it are lost"
+    if impaired and (not resends(scenario) or scenario.stations.backbone.kind != "tree"):
+        yield "an intervention impairs a link, and other nodes wait for the messages on it"
     yield from _suspicions(scenario)
     if scenario.all_hosts is None:
         yield "the number of hosts is unknown until their tracks are read"
@@ -294,4 +300,4 @@ def surely_heard_every_s(scenario: Scenario) -> float:
         return NEVER_S
     if next(_unfit(protocol, scenario), None) is not None or overload(scenario, hosts) is not None:
         return NEVER_S
-    return heard_every_s(heartbeat_s, scenario.most_loss, LOST_UNDER_LOAD)
+    return heard_every_s(heartbeat_s, scenario.most_loss, LOST_UNDER_LOAD) + most_delay_s(scenario, Impair)

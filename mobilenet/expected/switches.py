@@ -13,11 +13,11 @@ Source    ours: docs/models/world.md, docs/models/backbone.md
 from __future__ import annotations
 
 from mobilenet.clock import ns
-from mobilenet.expected.expectations import LossyCut, Switch, Wires
+from mobilenet.expected.expectations import Impairment, LossyCut, Switch, Wires
 from mobilenet.network.wired.tree import links
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
-from mobilenet.world.interventions import Cut, Mend, OfStation, in_order
+from mobilenet.world.interventions import Cut, Impair, ImpairLink, Mend, OfStation, in_order
 
 
 def switches(scenario: Scenario) -> list[Switch]:
@@ -37,6 +37,19 @@ def switches(scenario: Scenario) -> list[Switch]:
     end_ns = ns(scenario.duration_s)
     found += [Switch(end_ns, "mend", f"s{a}", f"s{b}") for a, b in sorted(cut)]
     return found + [Switch(end_ns, "radio_on", f"s{station}") for station in sorted(off)]
+
+
+def impairments(scenario: Scenario) -> list[Impairment]:
+    """All of them, in order; none outlasts the active part."""
+    found: list[Impairment] = []
+    for one in in_order(scenario.interventions):
+        if isinstance(one, Impair):
+            found.append(Impairment(ns(one.at_s), one.host, None, one.loss, ns(one.delay_s)))
+        elif isinstance(one, ImpairLink):
+            a, b = one.ends
+            found.append(Impairment(ns(one.at_s), f"s{a}", f"s{b}", one.loss, ns(one.delay_s)))
+    where = dict.fromkeys((one.node, one.other) for one in found)
+    return found + [Impairment(ns(scenario.duration_s), node, other, 0.0, 0) for node, other in where]
 
 
 def wires(scenario: Scenario, stations_m: list[list[float]]) -> Wires:

@@ -17,7 +17,7 @@ from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.tree import links
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
-from mobilenet.world.interventions import Cut
+from mobilenet.world.interventions import Cut, Impair, ImpairLink
 from mobilenet.world.layout import station_positions
 
 HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
@@ -26,10 +26,11 @@ HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
 def on_wires_s(scenario: Scenario, left: int) -> float:
     """The time for the handoffs of all hosts at once, each with this number of messages. The messages of one go the
     longest way one after the other, and at each station wait for those of all hosts. As wires are not overloaded, what
-    one was cut for is sent within as long as it was cut.
+    one was cut for is sent within as long as it was cut. An impaired one is as fast as ever by then.
     """
     needs, hosts = declaration_of(scenario.protocol).settling, scenario.all_hosts or 0
     held_s = scenario.duration_s if any(isinstance(one, Cut) for one in scenario.interventions) else 0.0
+    held_s += longest_way(scenario) * most_delay_s(scenario, ImpairLink)  # what was sent while it was impaired
     all_s = hosts * (needs.messages + needs.backlogs * left) * bits_s(scenario)
     return longest_way(scenario) * (needs.messages * message_s(scenario) + all_s) + held_s
 
@@ -75,6 +76,11 @@ def joins_after_s(scenario: Scenario) -> float:
     wire = scenario.stations.backbone
     one_s = wire.delay_ms / 1e3 + 8 * wire.header_bytes / (wire.bandwidth_mbps * 1e6)
     return 2 * one_s * _ways(scenario)[0]
+
+
+def most_delay_s(scenario: Scenario, kind: type[Impair | ImpairLink]) -> float:
+    """The longest additional delay of a host, or of a link."""
+    return max((one.delay_s for one in scenario.interventions if isinstance(one, kind)), default=0.0)
 
 
 def longest_way(scenario: Scenario) -> int:

@@ -24,7 +24,19 @@ from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.rundir.reader import read_coded
 from mobilenet.rundir.table import Table
 from mobilenet.studies.statistics import compare_pairs
-from mobilenet.world.interventions import Add, AnyIntervention, Cut, Drag, Interval, Loss, Mend, OfHost, OfStation
+from mobilenet.world.interventions import (
+    Add,
+    AnyIntervention,
+    Cut,
+    Drag,
+    Impair,
+    ImpairLink,
+    Interval,
+    Loss,
+    Mend,
+    OfHost,
+    OfStation,
+)
 
 EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network
 THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # at whom it is done to
@@ -55,7 +67,19 @@ def said(one: AnyIntervention) -> str:
         case Cut() | Mend():
             kind = "repair" if isinstance(one, Mend) else "lossy cut" if one.loses else "cut"
             what = f"{kind} of {'–'.join(one.link)}"
+        case Impair():
+            what = f"{_impairment(one)} of {one.host}"
+        case ImpairLink():
+            what = f"{_impairment(one)} of {'–'.join(one.link)}"
     return f"{what} at {one.at_s:.6g} s"
+
+
+def _impairment(one: Impair | ImpairLink) -> str:
+    """A loss of 10 % and a delay of 0.2 s, or one of them."""
+    loss, delay = f"loss of {100 * one.loss:g} %", f"delay of {one.delay_s:g} s"
+    if one.loss and one.delay_s:
+        return f"{loss} and {delay}"
+    return loss if one.loss else delay if one.delay_s else "end of the impairment"
 
 
 def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
@@ -91,7 +115,7 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     """What messages broadcast since the intervention had become by `end_s`: EFFECTS, and THERE and CELL where they have
     hosts.
     """
-    host = one.host if isinstance(one, OfHost | Drag) else None
+    host = one.host if isinstance(one, OfHost | Drag | Impair) else None
     at_ns = ns(one.at_s)
     cells = dict(station_changes(events, at_ns))
     station = one.station if isinstance(one, OfStation) else cells.get(host or "")
@@ -123,7 +147,7 @@ def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None
 
 def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, Any]]) -> str:
     """What it did, with intervals: a sentence for each metric that differs, and one for those that do not."""
-    host = one.host if isinstance(one, OfHost | Drag) else ""
+    host = one.host if isinstance(one, OfHost | Drag | Impair) else ""
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
     words = {
         "delivery_delay_mean_s": ("the mean delivery delay", " s"), "deliveries": ("the number of deliveries", ""),

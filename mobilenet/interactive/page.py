@@ -12,6 +12,7 @@ from pathlib import Path
 from mobilenet.api import manifest_of, write_scenario
 from mobilenet.interactive.desk import Desk
 from mobilenet.rundir.writer import write_json, write_recording
+from mobilenet.scenario.interventions_check import bears_losses
 from mobilenet.viz.map.live import live_page
 
 
@@ -37,7 +38,7 @@ def page_of(desk: Desk, token: str) -> str:
                 "curves": desk.stream.curve_points(), "buffers": desk.stream.buffers(),
                 "sample": len(recording.samples),
                 "duration_s": scenario.duration_s, "loss": scenario.wireless.loss,
-                "interval_s": scenario.workload.interval_s,
+                "interval_s": scenario.workload.interval_s, "wires_may_lose": bears_losses(scenario),
             },
         )  # fmt: skip
     return page

@@ -19,7 +19,7 @@ from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.quoting import there_are
 from mobilenet.scenario.mobile_keys import MobileKeys
-from mobilenet.scenario.protocol_groups import OwnProgram
+from mobilenet.scenario.protocol_groups import OwnProgram, declaration_of
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.faults import PaperFaults, RandomFaults
 from mobilenet.world.interventions import (
@@ -27,6 +27,8 @@ from mobilenet.world.interventions import (
     AnyIntervention,
     Cut,
     Drag,
+    Impair,
+    ImpairLink,
     Interval,
     Mend,
     OfHost,
@@ -74,7 +76,16 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
             yield f"{path}.to_m", f"expected coordinates in metres, from -{FARTHEST_DRAG_M:g} to {FARTHEST_DRAG_M:g}"
         if isinstance(one, OfStation) and number(one.station) >= len(sites):
             yield f"{path}.station", f"{one.station} does not exist; {there_are(len(sites), 'station', 's')}"
-        if isinstance(one, Cut | Mend) and (problem := _link_problem(scenario, sites, one.ends)) is not None:
+        if isinstance(one, ImpairLink) and one.loss and not bears_losses(scenario):
+            yield (
+                f"{path}.loss",
+                f"got {one.loss:g}, but {scenario.protocol.name} assumes lossless wires; expected 0, or a cut with"
+                " loses: true",
+            )
+        if (
+            isinstance(one, Cut | Mend | ImpairLink)
+            and (problem := _link_problem(scenario, sites, one.ends)) is not None
+        ):
             yield f"{path}.link", problem
 
 
@@ -117,6 +128,12 @@ def no_effect(host: str, what: str) -> str:
     return f"{host} is already {state}, so {what} has no effect; expected {other}"
 
 
+def bears_losses(scenario: MobileKeys) -> bool:
+    """Whether what is lost on a wire is sent again: over connections, or by programs."""
+    protocol = scenario.protocol
+    return isinstance(protocol, RealTimePrograms) or "connections" in declaration_of(protocol).needs
+
+
 def _part(one: AnyIntervention | Mapping[str, Any], key: str) -> Any:
     return one.get(key) if isinstance(one, Mapping) else getattr(one, key, None)
 
@@ -125,7 +142,7 @@ def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
     """The first that names a missing host; `hosts`: their number at the beginning."""
     more = [one.at_s for one in added_hosts(scenario.interventions)]
     for place, one in enumerate(scenario.interventions):
-        if not isinstance(one, OfHost | Drag) or number(one.host) < hosts:
+        if not isinstance(one, OfHost | Drag | Impair) or number(one.host) < hosts:
             continue
         path = "interventions" if not more else f"interventions.{place}.host"
         count = hosts + len(more)

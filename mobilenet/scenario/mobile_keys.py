@@ -21,7 +21,7 @@ from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 from mobilenet.tracks.projection import Origin
 from mobilenet.world.churn import ChurnParameters
 from mobilenet.world.faults import FaultsParameters
-from mobilenet.world.interventions import Intervention, Loss, added_hosts
+from mobilenet.world.interventions import Intervention, Loss, added_hosts, both_lose, losses_at_hosts
 from mobilenet.world.layout import StationLayout
 from mobilenet.world.mobility import HostsParameters
 from mobilenet.world.workload import WorkloadParameters
@@ -112,8 +112,9 @@ class MobileKeys(ScenarioFile):
 
     @property
     def most_loss(self) -> float:
-        """The highest random loss of any time."""
-        return max(self.wireless.loss, *(one.loss for one in self.interventions if isinstance(one, Loss)), 0.0)
+        """The highest random loss of any time, between a host and a station."""
+        everywhere = max(self.wireless.loss, *(one.loss for one in self.interventions if isinstance(one, Loss)), 0.0)
+        return both_lose(everywhere, max(losses_at_hosts(self.interventions), default=0.0))
 
     @property
     def all_hosts(self) -> int | None:

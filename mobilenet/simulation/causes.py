@@ -17,6 +17,7 @@ from typing import Any
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.radio.frame import ACK, RECEIVED, SINR_OUTCOMES, Frame
+from mobilenet.network.wired.network import RECEIVED as ARRIVES
 from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.message_fields import carried_messages
 
@@ -54,7 +55,7 @@ class CauseLog:
 
     def queueing(self, node: str, enqueue: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
         """`enqueue` of this node's MAC, noted."""
-        queue = self._queues[node] = deque()
+        queue = self._queues.setdefault(node, deque())
 
         def noted(frame: Frame) -> bool:
             message, to = frame.message, frame.to
@@ -115,8 +116,8 @@ class CauseLog:
 
     # --- wires
 
-    def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[bool], None]:
-        """A message is put on the link from a to b; what is returned is called when it arrives, or is lost."""
+    def wire(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None]:
+        """A message is put on the link from a to b; what is returned is called with its fate."""
         row, kind, messages = len(self._table), type(message).__name__, " ".join(carried_messages(message))
         self._table.add(
             self._calendar.now, f"s{a}", "wire", self.cause(), kind, f"s{b}", messages, NONE, NONE, size_bytes,
@@ -124,8 +125,8 @@ class CauseLog:
         )  # fmt: skip
         self.window = ""
 
-        def note(arrives: bool) -> None:
-            if arrives:
+        def note(fate: str) -> None:
+            if fate == ARRIVES:
                 self._begin()
                 self._table.add(
                     self._calendar.now, f"s{b}", "arrived", row, kind, f"s{b}", messages, NONE, NONE, NONE, "",

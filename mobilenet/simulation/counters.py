@@ -16,6 +16,7 @@ from mobilenet.engine.kernel import Kernel
 from mobilenet.network.radio.frame import DATA, RECEIVED, SINR_OUTCOMES, Frame
 from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.transceiver import NEVER
+from mobilenet.network.wired.network import RECEIVED as ARRIVED
 from mobilenet.network.wired.network import WiredNetwork
 from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.causes import CauseLog
@@ -24,7 +25,6 @@ from mobilenet.simulation.observer import Observer
 
 FrameObserver = Callable[[Frame], None]
 HopObserver = Callable[[int, int, Any], None]  # called for a message when it is put on the link from a to b
-LINK_CUT = "link_cut"  # of a message on a wire that was cut
 OUT_OF_RANGE = "out_of_range"  # of a message for one node that is too far away; no pair for the medium
 
 
@@ -84,8 +84,8 @@ class Counters:
 
         return both(observe, on_sent)
 
-    def wired_hop(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[bool], None] | None:
-        """A message is put on the link from a to b; what is returned is called when it arrives, or is lost."""
+    def wired_hop(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None] | None:
+        """A message is put on the link from a to b; what is returned is called with its fate."""
         tally = self._wired_kinds.setdefault(message.__class__, [0, 0, 0])
         tally[0] += 1
         tally[1] += message.size_bytes
@@ -102,11 +102,11 @@ class Counters:
             return noted
         sent, kind, size, about = kernel.now, type(message).__name__, message.size_bytes, contents(message)
 
-        def note(arrives: bool) -> None:
-            arrived, outcome = (kernel.now, "received") if arrives else (None, LINK_CUT)
-            messages.add(sent, arrived, f"s{a}", f"s{b}", "wired", kind, size, outcome, *about)
+        def note(fate: str) -> None:
+            arrived = kernel.now if fate == ARRIVED else None
+            messages.add(sent, arrived, f"s{a}", f"s{b}", "wired", kind, size, fate, *about)
             if noted is not None:
-                noted(arrives)
+                noted(fate)
 
         return note
 
@@ -130,7 +130,7 @@ class Counters:
                 add(now, "network", prefix + outcome, count)
         add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
         add(now, "network", "wired_bytes", sum(link.bytes for link in wires.links.values()))
-        if lost := sum(link.lost for link in wires.links.values()):  # only where a link was cut by hand
+        if lost := sum(link.lost for link in wires.links.values()):  # only where a link was cut or impaired by hand
             add(now, "network", "wired_lost", lost)
 
     def counters(self, medium: Medium, wires: WiredNetwork, suspicions: int) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class Counters:
                 "delivered": sum(link.delivered for link in links),
                 "bytes": sum(link.bytes for link in links),
                 "in_flight": wires.in_flight,
-                **({"lost": lost} if lost else {}),  # where links were cut by hand
+                **({"lost": lost} if lost else {}),  # where links were cut or impaired by hand
                 **({"suspicions": suspicions} if suspicions else {}),  # of stations, which never fail
             },
             "by_message_type": kinds,

@@ -15,6 +15,7 @@ from typing import Any
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.protocols.port import association_changes
+from mobilenet.simulation.delay_line import DelayLine
 from mobilenet.simulation.nodes import Context, Node, name_of, whole
 
 
@@ -33,6 +34,7 @@ class HostNode(Node):
         self._associated: int | None = None  # the station that was last notified of an association
         self._handoff: int | None = None  # the session of the handoff in progress
         self._held: list[str] | None = None  # deliveries during a broadcast
+        self._line: DelayLine | None = None  # of a host whose frames are delayed, or were
         self._events = context.recording.events
 
     @property
@@ -116,8 +118,20 @@ class HostNode(Node):
         """This life is over, by a crash or because the host is gone for good."""
         self._lose_volatile()
         self.halt()
+        if self._line is not None:
+            self._line.clear()
         self._context.medium.drop_out(self.transceiver)
         self.protocol = None
+
+    def delay_frames(self, delay_ns: int) -> None:
+        """Send later by that, from now on."""
+        if self._line is None:
+            if not delay_ns:
+                return
+            self._line = DelayLine(self._calendar, self._mac.enqueue)
+            causes = self._context.causes
+            self._enqueue = self._line.enqueue if causes is None else causes.queueing(self.name, self._line.enqueue)
+        self._line.delay_ns = delay_ns
 
     def vanish(self) -> None:
         """Be gone for good."""

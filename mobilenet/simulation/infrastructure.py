@@ -1,8 +1,9 @@
-"""What is done by hand to what otherwise never fails: links between stations, and stations' radios.
+"""What is done by hand to what otherwise never fails: links between stations, and radios.
 
-Model     each is noted in the record when it takes effect. What is cut, or off, already stays as it is. When the active
-          part is over everything works again. A station whose radio is off goes on, and so does its wire: what it sends
-          over the radio leaves and is lost, it hears nothing, and hosts stay with it. A frame in the air goes on
+Model     what is cut or switched is noted in the record when that takes effect. What is cut, or off, already stays as
+          it is. When the active part is over everything works again, and nothing is impaired. A station whose radio is
+          off goes on, and so does its wire: what it sends over the radio leaves and is lost, it hears nothing, and
+          hosts stay with it. A frame in the air goes on
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """
@@ -10,13 +11,15 @@ Source    ours: docs/models/world.md
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.medium import Medium
+from mobilenet.engine.random_streams import Stream
 from mobilenet.network.wired.network import WiredNetwork
-from mobilenet.rundir.recorder import EventLog
-from mobilenet.simulation.nodes import Node
+from mobilenet.protocols.datagram_relay import Moved
+from mobilenet.simulation.hosts import HostNode
+from mobilenet.simulation.nodes import Context, Node
 
+IMPAIRED = "impaired"  # purpose of the random streams
 Ends = tuple[int, int]  # of a link: two stations, the lower number first
 
 
@@ -24,15 +27,24 @@ class Infrastructure:
     """The infrastructure of one run."""
 
     def __init__(
-        self, kernel: Kernel, events: EventLog, wires: WiredNetwork, medium: Medium, stations: Sequence[Node]
+        self,
+        context: Context,
+        wires: WiredNetwork,
+        stations: Sequence[Node],
+        hosts: Sequence[HostNode],
     ) -> None:
-        self._kernel = kernel
-        self._events = events
+        self._kernel = context.kernel
+        self._events = context.recording.events
         self._wires = wires
-        self._medium = medium
+        self._medium = context.medium
         self._stations = stations
         self._cut: set[Ends] = set()
         self._off: set[int] = set()
+        self._hosts = hosts
+        self._seed = context.seed
+        wires.spares = (Moved,)  # a station that never hears it would lose all that is for the host
+        self._impaired: set[int] = set()  # hosts
+        self._impaired_links: set[Ends] = set()
 
     def cut(self, ends: Ends, loses: bool) -> None:
         if ends not in self._cut:
@@ -58,12 +70,28 @@ class Infrastructure:
             self._note("radio_on", station)
             self._stations[station].transceiver.up = True
 
+    def impair_host(self, host: int, loss: float, delay_ns: int) -> None:
+        """Lose more of a host's frames, and delay those that it sends."""
+        node = self._hosts[host]
+        self._impaired.add(host)
+        self._medium.impair(node.transceiver, loss, Stream(self._seed, IMPAIRED, node.name))
+        node.delay_frames(delay_ns)
+
+    def impair_link(self, ends: Ends, loss: float, delay_ns: int) -> None:
+        """Lose messages on a link, and delay them."""
+        self._impaired_links.add(ends)
+        self._wires.impair(*ends, loss, delay_ns, partial(Stream, self._seed, IMPAIRED))
+
     def repair(self) -> None:
         """The active part is over."""
         for ends in sorted(self._cut):
             self.mend(ends)
         for station in sorted(self._off):
             self.switch_on(station)
+        for host in sorted(self._impaired):
+            self.impair_host(host, 0.0, 0)
+        for ends in sorted(self._impaired_links):
+            self.impair_link(ends, 0.0, 0)
 
     def _note(self, event: str, station: int, other: int | None = None, loses: bool = False) -> None:
         name = None if other is None else f"s{other}"

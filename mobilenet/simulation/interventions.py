@@ -24,6 +24,8 @@ from mobilenet.world.interventions import (
     AnyIntervention,
     Cut,
     Drag,
+    Impair,
+    ImpairLink,
     Interval,
     Loss,
     Mend,
@@ -80,6 +82,10 @@ class Interventions:
             self._infrastructure.cut(one.ends, one.loses)
         elif isinstance(one, Mend):
             self._infrastructure.mend(one.ends)
+        elif isinstance(one, Impair):
+            self._infrastructure.impair_host(number(one.host), one.loss, ns(one.delay_s))
+        elif isinstance(one, ImpairLink):
+            self._infrastructure.impair_link(one.ends, one.loss, ns(one.delay_s))
         elif isinstance(one, Add):
             self._add_host(*one.to_m)
         elif one.do == "radio_off":

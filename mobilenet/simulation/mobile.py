@@ -111,7 +111,7 @@ class Simulation:
         self.lifecycle = Lifecycle(
             scenario, self.kernel, self.medium, self.movement, self.hosts, self.world.trajectories
         )
-        self.infrastructure = Infrastructure(self.kernel, self.recording.events, self.wires, self.medium, self.stations)
+        self.infrastructure = Infrastructure(self._context, self.wires, self.stations, self.hosts)
         self._interventions = Interventions(
             self.kernel, self.lifecycle, self.movement, self.infrastructure, self.medium, self._add_host
         )

@@ -4,7 +4,8 @@ Model     each takes effect at its time, after everything else that was to happe
           time the first in the list comes first, and they are not of one host. What cannot be done (a crash of a host
           that is down already, where only the run shows that) does nothing. A host that was crashed by hand stays
           down until it is recovered by hand, or the active part ends; so does a link that was cut, until it is
-          repaired, and a station whose radio was switched off
+          repaired, and a station whose radio was switched off. A host or a link that was impaired remains so until it
+          is impaired otherwise, or the active part ends
 Units     seconds, metres in parameters; integer nanoseconds in times
 Errors    none here
 Source    ours: docs/models/world.md
@@ -20,6 +21,8 @@ from pydantic import Field
 from mobilenet.clock import ns
 from mobilenet.parameters import HostName, Parameters, StationName, number
 from mobilenet.world.workload import WorkloadParameters, broadcast_times
+
+MOST_DELAY_S = 60.0
 
 
 class _AtATime(Parameters):
@@ -95,15 +98,40 @@ class Add(_AtATime):
     to_m: tuple[float, float] = Field(description="position at which the host appears, [x, y]")
 
 
-AnyIntervention = OfHost | Drag | Loss | Interval | Cut | Mend | OfStation | Add
+class Impair(_AtATime):
+    """Make a host's radio worse from now on, or as good as before."""
+
+    do: Literal["impair"] = Field(description="kind of intervention")
+    host: HostName = Field(description="host that the intervention affects")
+    loss: float = Field(
+        default=0.0, ge=0, le=1, description="additional probability that a frame from or to the host is lost"
+    )
+    delay_s: float = Field(
+        default=0.0, ge=0, le=MOST_DELAY_S, description="additional delay of each frame that the host sends"
+    )
+
+
+class ImpairLink(_OfLink):
+    """Make a wired link worse from now on, or as good as before."""
+
+    do: Literal["impair_link"] = Field(description="kind of intervention")
+    loss: float = Field(
+        default=0.0, ge=0, le=1, description="probability that a message is lost; only if lost messages are sent again"
+    )
+    delay_s: float = Field(
+        default=0.0, ge=0, le=MOST_DELAY_S, description="additional delay of each message, in both directions"
+    )
+
+
+AnyIntervention = OfHost | Drag | Loss | Interval | Cut | Mend | OfStation | Add | Impair | ImpairLink
 Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
 def concerns(one: AnyIntervention) -> tuple[str, ...]:
     """The host, link or station that it is done to; none, where it is done to all."""
-    if isinstance(one, OfHost | Drag):
+    if isinstance(one, OfHost | Drag | Impair):
         return (one.host,)
-    if isinstance(one, Cut | Mend):
+    if isinstance(one, Cut | Mend | ImpairLink):
         return tuple(f"s{end}" for end in one.ends)
     return (one.station,) if isinstance(one, OfStation) else ()
 
@@ -116,6 +144,20 @@ def in_order(interventions: Sequence[AnyIntervention]) -> list[AnyIntervention]:
 def added_hosts(interventions: Sequence[AnyIntervention]) -> list[Add]:
     """The hosts added by hand, in the order of their numbers."""
     return [one for one in in_order(interventions) if isinstance(one, Add)]
+
+
+def losses_at_hosts(interventions: Sequence[AnyIntervention]) -> list[float]:
+    """The highest additional loss of each host that is impaired."""
+    most: dict[str, float] = {}
+    for one in interventions:
+        if isinstance(one, Impair):
+            most[one.host] = max(most.get(one.host, 0.0), one.loss)
+    return sorted(most.values())
+
+
+def both_lose(one: float, other: float) -> float:
+    """The probability that something is lost for one of two reasons; exactly one of them, if the other is 0."""
+    return one + other - one * other
 
 
 def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:

@@ -25,6 +25,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.mobile_causal.parameters import ONLY
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.preflight import estimated_events
+from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.yaml_writer import to_yaml
 
 from .values import Values
@@ -307,6 +308,9 @@ def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool)
     def station() -> str:
         return f"s{random.randrange(scenario.station_count)}"
 
+    def later() -> float:
+        return random.choice((0, 0.001, 0.05, 2.0 if is_wild else 0.2))
+
     def place() -> list[float]:
         return [round(random.uniform(-300, 600), 2), round(random.uniform(-200, 300), 2)]
 
@@ -330,6 +334,11 @@ def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool)
             lambda: {"do": "interval", "interval_s": random.choice((0.5, 3.0, 10.0))},
             lambda: {"do": random.choice(("cut", "mend")), "link": sorted({station(), station()})},
             lambda: {"do": "add", "to_m": place()},
+            lambda: {"do": "impair", "host": host(), "loss": random.choice((0, 0.1, 0.5, 1)), "delay_s": later()},
+            lambda: (
+                {"do": "impair_link", "link": sorted({station(), station()}), "delay_s": later()}
+                | ({"loss": 0.1} if "connections" in declaration_of(scenario.protocol).needs else {})
+            ),
         ]
         chosen = [{"at_s": when(), **random.choice(makers)()} for _ in range(random.randint(1, 8 if is_wild else 3))]
         found["interventions"] = [one for one in chosen if len(one.get("link", (1, 2))) == 2]

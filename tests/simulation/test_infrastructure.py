@@ -49,7 +49,8 @@ class Wire:
     def __init__(self) -> None:
         self.kernel = Kernel()
         self.lost: list[object] = []
-        self.link = Link(self.kernel, 8_000_000, 10 * MILLISECOND, self.lost.append)  # 1000 bytes take 1 ms
+        # 1000 bytes take 1 ms
+        self.link = Link(self.kernel, 8_000_000, 10 * MILLISECOND, lambda one, why: self.lost.append(why))
         self.arrived: list[tuple[str, int]] = []
 
     def send(self, name: str) -> None:

@@ -139,6 +139,8 @@ ANY = st.one_of(
     one_of("loss", loss=st.sampled_from([0.0, 0.1, 0.5])),
     one_of("cut", "mend", link=st.sampled_from([["s0", "s1"], ["s2", "s1"]])),
     one_of("radio_off", "radio_on", station=st.sampled_from(["s0", "s1", "s2"])),
+    one_of("impair", host=HOST, loss=st.sampled_from([0.0, 0.2, 1.0]), delay_s=st.sampled_from([0.0, 0.03, 1.0])),
+    one_of("impair_link", link=st.just(["s1", "s2"]), delay_s=st.sampled_from([0.0, 0.03, 1.0])),
     one_of("interval", interval_s=st.sampled_from([0.3, 1.0, 5.0])),
 )
 
@@ -177,6 +179,13 @@ WRONG = [
     ),
     ({"at_s": 1, "do": "mend", "link": ["s0", "s0"]}, "no link between s0 and s0; the links are s0-s1, s1-s2"),
     ({"at_s": 1, "do": "mend", "link": ["s0", "s1"], "loses": True}, "loses: unknown key"),
+    (
+        {"at_s": 1, "do": "impair_link", "link": ["s0", "s1"], "loss": 0.1},
+        "interventions.0.loss: got 0.1, but mobile_causal assumes lossless wires; expected 0, or a cut with loses: tr",
+    ),
+    ({"at_s": 1, "do": "impair_link", "link": ["s0", "s2"], "delay_s": 1}, "no link between s0 and s2; the links are"),
+    ({"at_s": 1, "do": "impair", "host": "h9", "loss": 0.1}, "interventions: h9 does not exist"),
+    ({"at_s": 1, "do": "impair", "host": "h1", "loss": 1.1}, "loss: got 1.1"),
     (
         {"at_s": 1, "do": "radio_off", "station": "s3"},
         "interventions.0.station: s3 does not exist; there are 3 stations, s0 to s2",

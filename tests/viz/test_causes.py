@@ -14,7 +14,8 @@ from mobilenet.viz.spacetime.words import legend_lines
 
 import mobilenet
 from mobilenet.network.radio.frame import OUTCOMES as OF_FRAMES
-from mobilenet.simulation.counters import LINK_CUT, OUT_OF_RANGE
+from mobilenet.network.wired.link import LINK_CUT
+from mobilenet.simulation.counters import OUT_OF_RANGE
 from mobilenet.why.words import OUTCOMES
 from tests.conftest import ROOT, SCENARIOS
 from tests.scenario.examples import edited

@@ -150,7 +150,8 @@ def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
         if isinstance(one, dict) and ("link" in one or "station" in one) and _number(one.get("at_s")) is not None:
             ends = [harmless_text(end) for end in _list(one.get("link"))]
             whose = {"link": ends} if len(ends) == 2 else {"station": harmless_text(one.get("station", ""))}
-            found.append({"at_s": one["at_s"], "do": harmless_text(one.get("do", "")), **whose})
+            more = {key: _number(one[key]) for key in ("loss", "delay_s") if key in one}
+            found.append({"at_s": one["at_s"], "do": harmless_text(one.get("do", "")), **whose, **more})
     return sorted(found, key=lambda one: float(one["at_s"]))
 
 

@@ -1,10 +1,11 @@
 """The medium between a sender and all nodes that hear it, for every model of reception.
 
 Model     positions are frozen for the whole frame; a sender cannot receive, unless full duplex; an independent
-          random loss. What becomes of a frame at each node is a kind of medium's: unit_disk.py (a distance decides) or
-          sinr.py (power, noise, interference). Consequences are settled when a frame starts and when the last receiver
-          has it, so layers above receive at most one propagation delay late, while every comparison between frames,
-          and all of the MAC's timing, uses the exact nanosecond of the node concerned
+          random loss, and another one for each impaired node that sends or receives the frame. What becomes of a frame
+          at each node is a kind of medium's: unit_disk.py (a distance decides) or sinr.py (power, noise,
+          interference). Consequences are settled when a frame starts and when the last receiver has it, so layers
+          above receive at most one propagation delay late, while every comparison between frames, and all of the MAC's
+          timing, uses the exact nanosecond of the node concerned
 Units     integer nanoseconds, metres, bytes
 Counts    pairs (frame, receiver) by outcome; the kind of medium defines a frame's receivers
 Errors    none: parameters are validated with the scenario
@@ -18,6 +19,7 @@ from typing import Final
 
 from mobilenet.engine.event_queue import Calendar
 from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.random_streams import RandomNumbers
 from mobilenet.network.radio.frame import BIT_ERRORS, COLLISION, DATA, HALF_DUPLEX, OUTCOMES, RANDOM, RECEIVED, Frame
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.transceiver import NEVER, Transceiver
@@ -58,6 +60,8 @@ class Medium:
         self.pairs = [0] * len(outcomes)
         self.addressed_pairs = [0] * len(outcomes)
         self.loss = loss  # at random, of frames that have not ended yet
+        self._impaired: dict[int, float] = {}  # by index: the loss of what the node sends and receives
+        self._impaired_draws: dict[int, RandomNumbers] = {}
         self._observer = observer
         self._full_duplex = full_duplex
         self._listens = listens  # False: nothing is handed up, beacons are only for the statistics
@@ -115,13 +119,26 @@ class Medium:
         i = frame.receivers.index(frame.to)
         if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:  # else `finish` was faster
             frame.settled = frame.to
-            if self._is_lost(frame.to):
+            if self._is_lost(frame, frame.to):
                 frame.outcomes[i] = RANDOM
         return frame.outcomes[i] == RECEIVED
 
-    def _is_lost(self, node: Transceiver) -> bool:
+    def impair(self, node: Transceiver, loss: float, draws: RandomNumbers) -> None:
+        """Lose what the node sends and receives with this probability, of all frames that have not ended yet."""
+        self._impaired.pop(node.index, None)
+        if loss > 0:
+            self._impaired[node.index] = loss
+            self._impaired_draws.setdefault(node.index, draws)
+
+    def _is_lost(self, frame: Frame, node: Transceiver) -> bool:
         """At random."""
-        return self.loss > 0 and node.loss_draws is not None and node.loss_draws.random() < self.loss
+        if self.loss > 0 and node.loss_draws is not None and node.loss_draws.random() < self.loss:
+            return True
+        return bool(self._impaired) and (self._is_lost_at(frame.sender.index) or self._is_lost_at(node.index))
+
+    def _is_lost_at(self, index: int) -> bool:
+        loss = self._impaired.get(index, 0.0)
+        return loss > 0 and self._impaired_draws[index].random() < loss
 
     def _decide(self, frame: Frame) -> None:
         """What is not known before the last bit has arrived; nothing, where a distance decides."""
@@ -132,9 +149,9 @@ class Medium:
         receivers = frame.receivers
         outcomes = frame.outcomes
         self._decide(frame)
-        if self.loss > 0:
+        if self.loss > 0 or self._impaired:
             for i, node in enumerate(receivers):
-                if outcomes[i] == RECEIVED and node is not frame.settled and self._is_lost(node):
+                if outcomes[i] == RECEIVED and node is not frame.settled and self._is_lost(frame, node):
                     outcomes[i] = RANDOM
         self._count(frame)
         if self._observer is not None:

@@ -3,7 +3,9 @@
 Model     store and forward; a message waits until those before it are on the wire, takes size / bandwidth
           to get there, and arrives one propagation delay later; nothing is lost, unless the wire is cut by hand. A cut
           link holds what is sent over it, in order, until it is repaired; what was sent before arrives. Or it loses
-          both
+          both. An impaired link takes longer, but messages do not overtake each other: when it takes less time again,
+          a message arrives no sooner than the one before it. It may also lose messages at random, which take their
+          time on the wire
 Units     integer nanoseconds, bytes (headers included), bits per second
 Source    ours: docs/models/wires.md
 """
@@ -14,59 +16,79 @@ from collections.abc import Callable
 
 from mobilenet.clock import SECOND
 from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.random_streams import RandomNumbers
 
 CUT = 2**62  # nanoseconds: the wire of a cut link is never free
 Arrive = Callable[[], None]
+LINK_CUT, RANDOM = "link_cut", "random"  # why a message does not arrive
 
 
 class Link:
     """From one station to a neighbour."""
 
     __slots__ = (
-        "_bits_per_s", "_calendar", "_delay_ns", "_free_at", "_held", "_is_lost", "_queued_until", "_wire", "bytes",
-        "delivered", "lost", "sent",
+        "_bits_per_s", "_calendar", "_delay_ns", "_draws", "_free_at", "_held", "_is_lost", "_last_ns", "_loss",
+        "_more_ns", "_queued_until", "_wire", "bytes", "delivered", "lost", "sent",
     )  # fmt: skip
 
     def __init__(
-        self, kernel: Kernel, bits_per_s: int, delay_ns: int, is_lost: Callable[[Arrive], None] = lambda arrive: None
+        self,
+        kernel: Kernel,
+        bits_per_s: int,
+        delay_ns: int,
+        is_lost: Callable[[Arrive, str], None] = lambda arrive, why: None,
     ) -> None:
-        """`is_lost` is called for what will not arrive."""
+        """`is_lost` is called for what will not arrive, with the reason."""
         self._calendar = kernel.calendar
         self._bits_per_s = bits_per_s
         self._delay_ns = delay_ns
         self._is_lost = is_lost
         self._free_at = 0
         self._wire = 0  # how often what was on it was lost: it is another wire each time
-        self._held: list[tuple[int, Arrive]] | None = None  # of a cut link; None: what is sent is lost
+        self._held: list[tuple[int, Arrive, bool]] | None = None  # of a cut link; None: what is sent is lost
         self._queued_until = 0  # of a cut link: what was sent before it has left by then
+        self._more_ns = 0  # of an impaired link: the additional delay ...
+        self._last_ns = 0  # ... and when the message before arrives
+        self._loss = 0.0
+        self._draws: RandomNumbers | None = None
         self.sent = 0
         self.delivered = 0
         self.lost = 0
         self.bytes = 0
 
-    def send(self, size_bytes: int, arrive: Arrive) -> None:
-        """Put a message on the wire; `arrive` is called when its last bit is there."""
+    def send(self, size_bytes: int, arrive: Arrive, is_spared: bool = False) -> None:
+        """Put a message on the wire; `arrive` is called when its last bit is there. `is_spared`: it is not lost at
+        random.
+        """
         self.sent += 1
         self.bytes += size_bytes
         begin = self._calendar.now
         if self._free_at > begin:
             begin = self._free_at
             if begin == CUT:
-                self._hold(size_bytes, arrive)
+                self._hold(size_bytes, arrive, is_spared)
                 return
         self._free_at = begin + -(-8 * size_bytes * SECOND // self._bits_per_s)
         wire = self._wire
+        is_lost = self._loss > 0 and not is_spared and self._draws is not None and self._draws.random() < self._loss
 
         def there() -> None:
-            if wire == self._wire:
+            if wire != self._wire:
+                self._lose(arrive, LINK_CUT)
+            elif is_lost:
+                self._lose(arrive, RANDOM)
+            else:
                 self.delivered += 1
                 arrive()
-            else:
-                self._lose(arrive)
 
-        self._calendar.at(self._free_at + self._delay_ns, there)
+        self._last_ns = max(self._last_ns, self._free_at + self._delay_ns + self._more_ns)
+        self._calendar.at(self._last_ns, there)
 
     # --- by hand
+
+    def impair(self, loss: float, delay_ns: int, draws: RandomNumbers) -> None:
+        """What is sent from now on is lost with this probability, and takes longer by `delay_ns`."""
+        self._loss, self._more_ns, self._draws = loss, delay_ns, self._draws or draws
 
     @property
     def is_cut(self) -> bool:
@@ -78,22 +100,24 @@ class Link:
         self._free_at = CUT
         self._held = None if loses else []
         self._wire += loses
+        if loses:
+            self._last_ns = 0
 
     def mend(self) -> None:
         """What it holds is sent now."""
         held, self._held = self._held, None
         self._free_at = self._queued_until
-        for size_bytes, arrive in held or ():
+        for size_bytes, arrive, is_spared in held or ():
             self.sent -= 1  # it is counted already
             self.bytes -= size_bytes
-            self.send(size_bytes, arrive)
+            self.send(size_bytes, arrive, is_spared)
 
-    def _hold(self, size_bytes: int, arrive: Arrive) -> None:
+    def _hold(self, size_bytes: int, arrive: Arrive, is_spared: bool) -> None:
         if self._held is None:
-            self._lose(arrive)
+            self._lose(arrive, LINK_CUT)
         else:
-            self._held.append((size_bytes, arrive))
+            self._held.append((size_bytes, arrive, is_spared))
 
-    def _lose(self, arrive: Arrive) -> None:
+    def _lose(self, arrive: Arrive, why: str) -> None:
         self.lost += 1
-        self._is_lost(arrive)
+        self._is_lost(arrive, why)

@@ -15,12 +15,14 @@ from functools import partial
 from typing import Any, Self
 
 from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.random_streams import RandomNumbers
 from mobilenet.network.wired.link import Arrive, Link
 from mobilenet.quoting import counted, there_are
 
 Edge = tuple[int, int]
 Receive = Callable[[int, Any], None]
-Hop = Callable[[int, int, Any, int], Callable[[bool], None] | None]
+Hop = Callable[[int, int, Any, int], Callable[[str], None] | None]
+RECEIVED = "received"
 
 
 def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
@@ -106,7 +108,7 @@ class WiredNetwork:
         on_hop: Hop | None = None,
     ) -> None:
         """`near`: the neighbours of each station; None: a full mesh. `on_hop(a, b, message, bytes)` sees each message
-        put on a link, with headers, and may return what to call when it arrives (True), or is lost (False)."""
+        put on a link, with headers, and may return what to call with its fate."""
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
@@ -117,6 +119,7 @@ class WiredNetwork:
         self._header_bytes = header_bytes
         self._on_hop = on_hop
         self.on_lost: Callable[[Any], None] = _ignore  # is called for each message that will not arrive
+        self.spares: tuple[type, ...] = ()  # messages that are never lost at random
         self._receive: list[Receive] = [_nobody] * stations
 
     def attach(self, station: int, receive: Receive) -> None:
@@ -135,6 +138,11 @@ class WiredNetwork:
     def mend(self, a: int, b: int) -> None:
         for link in (self._link(a, b), self._link(b, a)):
             link.mend()
+
+    def impair(self, a: int, b: int, loss: float, delay_ns: int, draws: Callable[[str], RandomNumbers]) -> None:
+        """The link between two neighbours, both ways; `draws(owner)` is a stream of random numbers."""
+        for one, other in ((a, b), (b, a)):
+            self._link(one, other).impair(loss, delay_ns, draws(f"s{one}-s{other}"))
 
     def route(self, source: int, at: int, to: int, message: Any) -> None:
         neighbour = to if self._near is None else self._hops_from(self._near, at)[to]
@@ -161,7 +169,7 @@ class WiredNetwork:
         link = self.links.get((a, b))
         if link is None:
             link = self._link(a, b)
-        link.send(size_bytes, arrive)
+        link.send(size_bytes, arrive, isinstance(message, self.spares))
 
     def _link(self, a: int, b: int) -> Link:
         link = self.links.get((a, b))
@@ -169,9 +177,9 @@ class WiredNetwork:
             link = self.links[a, b] = Link(self.kernel, self._bits_per_s, self._delay_ns, self._is_lost)
         return link
 
-    def _is_lost(self, arrive: Any) -> None:
+    def _is_lost(self, arrive: Any, why: str) -> None:
         if isinstance(arrive, _Noted):
-            arrive.note(False)
+            arrive.note(why)
             arrive = arrive.arrive
         self.on_lost(arrive.args[-1])
 
@@ -181,12 +189,12 @@ class _Noted:
 
     __slots__ = ("arrive", "note")
 
-    def __init__(self, arrive: Arrive, note: Callable[[bool], None]) -> None:
+    def __init__(self, arrive: Arrive, note: Callable[[str], None]) -> None:
         self.arrive = arrive
         self.note = note
 
     def __call__(self) -> None:
-        self.note(True)
+        self.note(RECEIVED)
         self.arrive()
 
 

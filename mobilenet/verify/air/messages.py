@@ -3,7 +3,7 @@
 Checks    sender and receiver are two nodes of the run, over a wire two stations with a link
           a message that was received has a time of arrival, any other has none; over the radio it arrives when a frame
           of its size has ended, and at most one propagation delay later; over a wire it takes its place behind those
-          before it
+          before it; on an impaired link, see impaired_links.py
           nothing crosses a link while it is cut
           `link_cut` needs a link that was cut with `loses: true`, and `out_of_range` a receiver that can be
           too far away
@@ -30,6 +30,7 @@ from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Air, Expected, Kind
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
+from mobilenet.verify.air.impaired_links import ImpairedLink, OnLink, impaired_ends
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 
 NO_NS = -1
@@ -37,7 +38,8 @@ NUMBER = "(0|[1-9][0-9]{0,17})"
 MOST_BYTES = 1 << 40  # no message is longer
 LONGEST = 120  # characters of a detail in a sentence
 RADIO, WIRED = "radio", "wired"
-LINK_CUT, OUT_OF_RANGE = "link_cut", "out_of_range"
+LINK_CUT, LOST_AT_RANDOM, OUT_OF_RANGE = "link_cut", "random", "out_of_range"
+LOST_ON_WIRE = (LINK_CUT, LOST_AT_RANDOM)
 FOR_ALL = ("AppSh", "AckC", "Have")  # of the mobile broadcast, what may be for all; all else is for one node
 
 
@@ -87,10 +89,10 @@ def messages_problem(hops: Hops, nodes: Nodes, expected: Expected, end_ns: int) 
 def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters: dict[str, Any]) -> str | None:
     """The first number that is not that of the counters, or None."""
     wired, kinds = counters["wired"], counters["by_message_type"]["wired"]
-    cut = hops.table.coded("fate").among((LINK_CUT,)) & hops.is_wired
+    lost = hops.table.coded("fate").among(LOST_ON_WIRE) & hops.is_wired
     for label, count, told in (
         ("received over wires", int((hops.is_wired & hops.is_received).sum()), wired["delivered"]),
-        ("lost on a cut link", int(cut.sum()), wired.get("lost", 0)),
+        ("lost on a cut or impaired link", int(lost.sum()), wired.get("lost", 0)),
     ):
         if count != told:
             return f"messages: {count} {label}, but counters.json counts {told}"
@@ -250,13 +252,42 @@ def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
         if (at := first(~np.isin(pair, allowed))) is not None:
             yield f"{hops.words(int(rows[at]))}: the medium is wired, but no link connects these stations"
     outcomes = hops.table.coded("fate")
-    lost = outcomes.among((LINK_CUT,))[rows]
-    if (at := first(~lost & ~hops.is_received[rows])) is not None:
+    cut, lost = outcomes.among((LINK_CUT,))[rows], outcomes.among(LOST_ON_WIRE)[rows]
+    impaired = np.isin(pair, [x * nodes.count + y for x, y in _impaired_pairs(nodes, expected)])
+    odd = ~lost & ~hops.is_received[rows] | (lost & ~cut & ~impaired)
+    if (at := first(odd)) is not None:
         row = int(rows[at])
         yield f"{hops.words(row)}: the fate is {hops.table['fate'][row]}, expected received or link_cut"
-    yield from _cut_problems(hops, rows[lost], nodes, expected)
+    yield from _cut_problems(hops, rows[cut], nodes, expected)
     yield from _held_problems(hops, rows[~lost], nodes, expected)
-    yield from _queue_problems(hops, rows[~lost], pair[~lost], nodes, expected)
+    yield from _impaired_problems(hops, rows[impaired & ~cut], nodes, expected)
+    yield from _queue_problems(hops, rows[~lost & ~impaired], pair[~lost & ~impaired], nodes, expected)
+    if (at := first(np.diff(hops.receive_ns[rows[~lost]], prepend=0) < 0)) is not None:
+        yield f"{hops.words(int(rows[~lost][at]))}: the row is out of order; rows are sorted by arrival"
+
+
+def _impaired_pairs(nodes: Nodes, expected: Expected) -> Iterator[tuple[int, int]]:
+    for one, other in impaired_ends(expected):
+        a, b = nodes.index(one), nodes.index(other)
+        yield from ((a, b), (b, a))
+
+
+def _impaired_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
+    assert expected.air is not None
+    if expected.wired_header_bytes is None:
+        return
+    cuts = list(_cuts(nodes, expected))
+    for a, b in _impaired_pairs(nodes, expected):
+        own = rows[(hops.sender[rows] == a) & (hops.receiver[rows] == b)]
+        bits = 8 * (hops.size_bytes[own] + expected.wired_header_bytes)
+        takes_ns = -(-bits * SECOND // expected.air.wire_bits_per_s)
+        times_ns = ((None if at < 0 else at) for at in hops.receive_ns[own].tolist())
+        columns = (own.tolist(), hops.send_ns[own].tolist(), times_ns, takes_ns.tolist())
+        ends = nodes.name(min(a, b)), nodes.name(max(a, b))
+        of_link = [(since, until, loses) for link, since, until, loses in cuts if sorted(link) == sorted((a, b))]
+        found = ImpairedLink(expected, ends, of_link).problem(map(OnLink, *columns))
+        if found is not None:
+            yield f"{hops.words(found[0])}: {found[1]}"
 
 
 def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
@@ -332,5 +363,3 @@ def _queue_problems(hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes
             f"{hops.words(int(order[at]))}: it arrives at {receive_ns[at] / SECOND:.9f} s, expected"
             f" {due_ns[at] / SECOND:.9f} s, after the messages sent earlier over this link"
         )
-    if (at := first(np.diff(hops.receive_ns[rows], prepend=0) < 0)) is not None:
-        yield f"{hops.words(int(rows[at]))}: the row is out of order; rows are sorted by arrival"

@@ -5,7 +5,7 @@ Checks    a node that is down sends nothing, and everything that reaches it then
           a node that sends receives nothing, unless its radio is full duplex; `half_duplex` needs that it sends
           with the unit disk and no capture what overlaps another frame at the receiver is not received
           `collision`, `never_attempted` and `preamble_missed` need another frame
-          `random` needs a random loss, and with a loss of 1 nothing is received
+          random losses are possible: losses.py
 Model     when a frame arrives is known up to the longest propagation delay: only what is beyond that is certain. Frames
           without receivers, and those in the air when the run ends, have no rows: where one of them can be the cause,
           the row passes
@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.expected.expectations import Expected
+from mobilenet.verify.air.losses import loss_problems
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outages import Outages
 from mobilenet.verify.air.outcomes import (
@@ -84,7 +85,7 @@ def outcomes_problem(
 ) -> str | None:
     """The first row with an impossible outcome; without `unseen` causes are not checked: they may be anything."""
     problems = (
-        _loss_problems(pairs, expected),
+        loss_problems(pairs, nodes, expected),
         _outage_problems(pairs, outages, nodes, expected),
         _overlap_problems(pairs, nodes, unseen, expected),
     )
@@ -104,21 +105,6 @@ def _longest_ns(expected: Expected, nodes: Nodes, broadcasts: int) -> int | None
         return None
     size = air.most_bytes + 64 * nodes.hosts + 8 * broadcasts
     return max(air.broadcast.of(size), air.unicast.of(size))
-
-
-def _loss_problems(pairs: Pairs, expected: Expected) -> Iterator[str]:
-    assert expected.air is not None
-    since_ns = np.array([at_ns for at_ns, _ in expected.air.losses])
-    shares = np.array([share for _, share in expected.air.losses])
-    # changed by hand in the nanosecond in which a frame ends: before or after that
-    begin = np.maximum(np.searchsorted(since_ns, pairs.end_ns) - 1, 0)
-    end = np.searchsorted(since_ns, pairs.end_ns + pairs.delay_ns, "right") - 1
-    settled = begin == end
-    share = shares[begin]
-    if (row := first((pairs.outcome == RANDOM) & settled & (share == 0))) is not None:
-        yield f"{pairs.words(row)}: the fate is random, but nothing is lost at random at that time"
-    if (row := first((pairs.outcome == RECEIVED) & settled & (share == 1))) is not None:
-        yield f"{pairs.words(row)}: the fate is received, but everything is lost at random at that time"
 
 
 def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Expected) -> Iterator[str]:

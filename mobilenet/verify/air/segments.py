@@ -28,7 +28,7 @@ import numpy as np
 from mobilenet.expected.expectations import Expected
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.verify.air import segment_fields as tcp
-from mobilenet.verify.air.messages import LINK_CUT, Hops
+from mobilenet.verify.air.messages import LOST_ON_WIRE, Hops
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.segment_fields import MOST, Ends, told_of
 
@@ -79,7 +79,7 @@ class _Segments:
             for name in ("mss_bytes", "window_bytes", "nagle")
         )
         self._payload_bytes = radio.payload_bytes
-        cuts = bool((hops.is_wired & hops.table.coded("fate").among((LINK_CUT,))).any())
+        cuts = bool((hops.is_wired & hops.table.coded("fate").among(LOST_ON_WIRE)).any())
         self._whole = np.where(self._wired, not cuts, queue_drops == 0)
         medium = self._wired.astype(np.int64)
         here = (medium, self._sender, self._receiver, self.source, self.target)

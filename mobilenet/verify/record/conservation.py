@@ -116,12 +116,18 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expecte
     if wired["sent"] != wired["delivered"] + wired["in_flight"] + lost:
         but = f", {lost} lost" if lost else ""
         yield f"wired: {wired['sent']} sent, but {wired['delivered']} delivered{but} and {wired['in_flight']} in flight"
-    if lost and expected is not None and not any(switch.loses for switch in expected.switches):
-        yield f"wired: {lost} lost, but no link was cut with `loses: true`"
+    if lost and expected is not None and not _may_lose(expected):
+        yield f"wired: {lost} lost, but no link was cut with `loses: true`, and none impaired with a loss"
     if quiescent and wired["in_flight"]:
         yield f"wired: {wired['in_flight']} in flight, although the run is at rest; expected 0"
     if wired.get("suspicions") and expected is not None and expected.radio is not None and not expected.radio.suspects:
         yield f"wired: {wired['suspicions']} suspicions, but this backbone has no failure detector"
+
+
+def _may_lose(expected: Expected) -> bool:
+    """Whether a link may lose messages."""
+    impaired = any(one.other is not None and one.loss for one in expected.impairments)
+    return impaired or any(switch.loses for switch in expected.switches)
 
 
 def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:

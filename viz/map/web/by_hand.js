@@ -13,13 +13,22 @@ const BY_HAND = {
   mend: ["M", "#1d4ed8"],
   radio_off: ["F", "#0f766e"],
   radio_on: ["N", "#0f766e"],
+  impair: ["W", "#7a4b9e"],
+  impair_link: ["W", "#1d4ed8"],
 };
 /* A record may name anything. */
 Mobilenet.markByHand = (what) => (Object.hasOwn(BY_HAND, what) ? BY_HAND[what] : ["", "#c2410c"]);
+/* What an impaired host or link has in addition. */
+const impairment = ({ loss, delay_s }) =>
+  [loss && "loss " + +(100 * loss).toFixed(4) + " %", delay_s && "delay " + +(1000 * delay_s).toFixed(3) + " ms"]
+    .filter(Boolean)
+    .join(", ") || "none";
+Mobilenet.sayImpairment = impairment;
 /* An intervention in words. */
 Mobilenet.sayByHand = (one) => {
   const whose = one.host || one.station || (one.link ? one.link.join("–") : ""),
-    value = one.loss ?? (one.interval_s === undefined ? undefined : one.interval_s + " s"),
+    interval = one.interval_s === undefined ? undefined : one.interval_s + " s",
+    value = one.delay_s === undefined ? one.loss ?? interval : impairment(one),
     where = one.to_m ? " to " + one.to_m.map((v) => v.toFixed(0)).join(", ") : "";
   return one.do.replace("_", " ") + (whose ? " " + whose : "") + (value === undefined ? "" : " " + value) + where;
 };

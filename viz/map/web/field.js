@@ -243,8 +243,17 @@ Mobilenet.field = (app) => {
       ring(g, px[h], py[h], radius() + 14 * share, withAlpha(INK, 0.5 * (1 - share)), 1.2);
     }
   };
-  // What was cut or switched off by hand: a cross on the wire, a crossed ring around the station.
+  // What was done by hand: words on an impaired wire, a cross on a cut one, a crossed ring around a station
+  // that is off.
   const switched = (g, t) => {
+    for (const one of run.impairedAt(t).values()) {
+      const [a, b] = one.link.map((name) => Number(name.slice(1)));
+      if (a >= run.stationCount || b >= run.stationCount) continue;
+      const from = { ...app.stationPoint(a) },
+        to = app.stationPoint(b);
+      g.font = "600 11px system-ui, sans-serif";
+      Mobilenet.text(g, Mobilenet.sayImpairment(one), (from.x + to.x) / 2, (from.y + to.y) / 2 - 6, "center");
+    }
     for (const one of run.offAt(t).values()) {
       const [a, b] = (one.link || [one.station, one.station]).map((name) => Number(name.slice(1)));
       if (a >= run.stationCount || b >= run.stationCount) continue;

@@ -4,6 +4,32 @@ Mobilenet.liveCard = (app, kind, i) => {
     { el, action, row, heading, link, note } = app.parts,
     name = (kind === "host" ? "h" : "s") + i,
     touch = (words, what) => action(words, () => live.touch(what));
+  // Two fields and a button; the values that hold now stand in the empty fields.
+  const impairing = (make, isIt, hint) => {
+    const field = (words, unit, max) => {
+        const label = { "aria-label": words + ", " + unit, title: hint };
+        return el("input", { type: "number", min: "0", max, step: "any", ...label });
+      },
+      loss = field("Additional loss", "%", "100"),
+      delay = field("Additional delay", "ms", "60000"),
+      set = action("Impair", () =>
+        live.touch({ ...make(), loss: Number(loss.value) / 100, delay_s: Number(delay.value) / 1000 }).then(
+          ({ error }) => error || [loss, delay].forEach((each) => (each.value = "")),
+        ),
+      );
+    for (const input of [loss, delay])
+      input.addEventListener("keydown", (event) => {
+        if (event.key === "Enter") set.click();
+      });
+    const update = () => {
+      const t = app.clock.t,
+        last = live.interventions.filter((one) => isIt(one) && one.at_s <= t + 1e-9).at(-1),
+        now = last && t <= run.live.duration_s ? last : { loss: 0, delay_s: 0 };
+      loss.placeholder = +(100 * now.loss).toFixed(4) + " %";
+      delay.placeholder = +(1000 * now.delay_s).toFixed(3) + " ms";
+    };
+    return { nodes: [loss, delay, set], loss, update };
+  };
   const hostButtons = () => {
     const does = (words) => touch(words, { do: words.toLowerCase(), host: name }),
       [crash, recover, ...others] = ["Crash", "Recover", "Broadcast", "Leave", "Join"].map(does);
@@ -13,8 +39,18 @@ Mobilenet.liveCard = (app, kind, i) => {
       for (const each of [crash, ...others]) each.disabled = isDown;
       recover.disabled = !isDown;
     };
-    const shown = run.live.is_real_time ? others.slice(1) : others; // programs broadcast by themselves
-    return { nodes: [crash, recover, ...shown], update };
+    const shown = run.live.is_real_time ? others.slice(1) : others, // programs broadcast by themselves
+      worse = impairing(
+        () => ({ do: "impair", host: name }),
+        (one) => one.do === "impair" && one.host === name,
+        "Loss: of frames from and to this host. Delay: of frames that it sends. Empty fields: none",
+      );
+    const both = () => {
+      update();
+      worse.update();
+    };
+    const field = el("span.mn-field", el("label", "Loss, delay"), ...worse.nodes);
+    return { nodes: [crash, recover, ...shown, field], update: both };
   };
   const stationButtons = () => {
     const edges = run.stations.edges.filter((edge) => edge.includes(i)),
@@ -29,16 +65,25 @@ Mobilenet.liveCard = (app, kind, i) => {
       wire = (words) => action(words, () => live.touch({ do: words.toLowerCase(), link: [name, chosen.value] })),
       [off, on] = ["off", "on"].map((way) => touch("Radio " + way, { do: "radio_" + way, station: name })),
       [cut, restore] = ["Cut", "Mend"].map(wire),
-      wires = el("span.mn-field", el("label", "Wire to"), chosen, cut, restore);
+      worse = impairing(
+        () => ({ do: "impair_link", link: [name, chosen.value] }),
+        (one) => one.do === "impair_link" && one.link.includes(name) && one.link.includes(chosen.value),
+        "Of messages on this wire, in both directions. Empty fields: none",
+      ),
+      wires = el("span.mn-field", el("label", "Wire to"), chosen, cut, restore),
+      quality = el("span.mn-field", el("label", "Its loss, delay"), ...worse.nodes);
+    worse.loss.hidden = !run.live.wires_may_lose;
+    if (worse.loss.hidden) quality.firstChild.textContent = "Its delay";
     const update = () => {
       const isOff = run.offAt(app.clock.t);
       off.disabled = isOff.has(name);
       on.disabled = !off.disabled;
       cut.disabled = isOff.has([name, chosen.value].sort().join());
       restore.disabled = !cut.disabled;
+      worse.update();
     };
     chosen.addEventListener("change", update);
-    return { nodes: others.length ? [off, on, wires] : [off, on], update };
+    return { nodes: others.length ? [off, on, wires, quality] : [off, on], update };
   };
   const buttons = kind === "host" ? hostButtons() : stationButtons();
   const top = el("div"),

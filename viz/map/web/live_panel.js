@@ -44,7 +44,8 @@ Mobilenet.livePanel = (app) => {
   };
   const showSettings = () => {
     for (const { input, name, unit } of settings) {
-      const last = live.interventions.filter((one) => name in one && one.at_s <= clock.t + 1e-9).at(-1),
+      const isIt = (one) => name in one && one.delay_s === undefined && one.at_s <= clock.t + 1e-9,
+        last = live.interventions.filter(isIt).at(-1),
         value = (last || run.live)[name],
         words = value === null ? "none" : value + unit;
       if (input.placeholder !== words) input.placeholder = words;

@@ -78,12 +78,26 @@ Mobilenet.addStates = (run) => {
     const off = new Map();
     for (const one of run.switches) {
       if (one.at_s > t) break;
+      if (one.do === "impair_link") continue;
       const key = one.station || [...one.link].sort().join();
       if (one.do === "cut" || one.do === "radio_off") off.set(key, one);
       else off.delete(key);
     }
     if (t >= run.duration_s) off.clear(); // then everything is repaired
     return off;
+  };
+  // Links that lose more or take longer by hand.
+  run.impairedAt = (t) => {
+    const impaired = new Map();
+    for (const one of run.switches) {
+      if (one.at_s > t) break;
+      if (one.do !== "impair_link") continue;
+      const key = [...one.link].sort().join();
+      if (one.loss || one.delay_s) impaired.set(key, one);
+      else impaired.delete(key);
+    }
+    if (t >= run.duration_s) impaired.clear();
+    return impaired;
   };
   run.sayState = (h, t) => {
     const f = run.flagsAt(h, t),

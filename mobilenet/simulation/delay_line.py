@@ -1,0 +1,49 @@
+"""Frames of an impaired host on their way to its MAC.
+
+Model     each frame enters the MAC's queue later by the delay at the time at which the host sent it, and never before
+          one that was sent earlier. The line holds any number of frames. A crash empties it
+Units     integer nanoseconds
+Source    ours: docs/models/world.md, "By hand"
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from mobilenet.engine.event_queue import Calendar
+from mobilenet.network.radio.frame import Frame
+
+
+class DelayLine:
+    """In front of one MAC, whose `enqueue` is given."""
+
+    def __init__(self, calendar: Calendar, enqueue: Callable[[Frame], bool]) -> None:
+        self.delay_ns = 0
+        self._calendar = calendar
+        self._enqueue = enqueue
+        self._waiting: deque[Frame] = deque()
+        self._last_ns = 0  # when the last one leaves
+        self._life = 0
+
+    def enqueue(self, frame: Frame) -> bool:
+        """Like that of the MAC; a frame that waits counts as accepted."""
+        now = self._calendar.now
+        if not self.delay_ns and not self._waiting:
+            return self._enqueue(frame)
+        self._last_ns = max(self._last_ns, now + self.delay_ns)
+        self._waiting.append(frame)
+        life = self._life
+
+        def leave() -> None:
+            if life == self._life:
+                self._enqueue(self._waiting.popleft())
+
+        self._calendar.at(self._last_ns, leave)
+        return True
+
+    def clear(self) -> None:
+        """The host crashed."""
+        self._waiting.clear()
+        self._last_ns = 0
+        self._life += 1

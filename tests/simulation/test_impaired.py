@@ -1,0 +1,150 @@
+"""Hosts and links that are impaired by hand: what is lost, what is late, and what the verifier makes of the record."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mobilenet.api import Run, run, simulate, write_scenario
+from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.random_streams import Stream
+from mobilenet.expected.rest import rest, surely_heard_every_s
+from mobilenet.interactive.effect import said
+from mobilenet.interactive.session import LiveSession
+from mobilenet.network.wired.link import Link
+from mobilenet.scenario import Scenario
+from tests.conftest import FIRST
+from tests.verify.damage import verdicts_after
+
+MILLISECOND = 1_000_000
+HOST = {"do": "impair", "host": "h1"}
+LINK = {"do": "impair_link", "link": ["s0", "s1"]}
+SOME = [
+    {"at_s": 3, **HOST, "loss": 0.3, "delay_s": 0.4},
+    {"at_s": 4, **LINK, "delay_s": 0.5},
+    {"at_s": 8, **HOST, "delay_s": 0.02},
+    {"at_s": 9, **LINK, "delay_s": 0.1},
+    {"at_s": 10, "do": "impair", "host": "h2", "loss": 1},
+    {"at_s": 12, "do": "impair", "host": "h2"},
+]
+
+
+def scenario(interventions: list[dict[str, Any]], *more: str) -> Scenario:
+    kept = ["record.frames=true", "record.messages=true"]
+    return Scenario.load(FIRST, ["duration_s=16", *kept, f"interventions={json.dumps(interventions)}", *more])
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run(scenario(SOME), out=tmp_path_factory.mktemp("impaired") / "run")
+
+
+def test_messages_on_an_impaired_link_do_not_overtake_each_other() -> None:
+    kernel, arrived = Kernel(), []
+    lost: list[str] = []
+    link = Link(kernel, 8_000_000, 10 * MILLISECOND, lambda one, why: lost.append(why))
+    draws = Stream(1, "impaired", "s0-s1")
+
+    def send(name: str) -> None:
+        link.send(1000, lambda: arrived.append((name, kernel.now // MILLISECOND)))  # takes 1 ms
+
+    send("a")
+    link.impair(0.0, 50 * MILLISECOND, draws)
+    send("b")
+    link.impair(0.0, 0, draws)
+    send("c")
+    link.impair(1.0, 0, draws)
+    send("d")
+    link.send(1000, lambda: arrived.append(("e", kernel.now // MILLISECOND)), is_spared=True)
+    kernel.run_until(100 * MILLISECOND)
+    assert arrived == [("a", 11), ("b", 62), ("c", 62), ("e", 62)] and lost == ["random"]
+    assert link.sent == link.delivered + link.lost == 5
+
+
+def test_more_of_a_host_s_frames_are_lost_and_its_own_are_late(done: Run) -> None:
+    assert done.verdict == "valid" and done.manifest["quiescent"]
+    frames = done.frames[done.frames.start_ns.between(3e9, 8e9)]
+    own = (frames.sender == "h1") | (frames.receiver == "h1")
+    ended = frames[frames.fate.isin(["received", "random"])]
+    share = (ended.fate == "random")[own].mean()
+    assert 0.2 < share < 0.4 and not (ended.fate == "random")[~own].any()
+    silent = done.frames[done.frames.start_ns.between(10.05e9, 11.95e9)]
+    of_h2 = silent[(silent.sender == "h2") | (silent.receiver == "h2")]
+    assert len(of_h2) and "received" not in set(of_h2.fate)
+    sent, made = done.messages, done.events
+    copies = sent[(sent.sender == "h1") & (sent.kind == "AppHs")].groupby("message").send_ns.min()
+    when = made[(made.event == "broadcast") & (made.node == "h1")].set_index("message").time_ns
+    waits_s = ((copies - when) / 1e9).dropna()
+    late = waits_s[when[waits_s.index].between(3e9, 8e9)]
+    assert len(late) and (late >= 0.4).all() and (waits_s[when[waits_s.index] < 3e9] < 0.4).all()
+
+
+def test_a_link_takes_longer(done: Run) -> None:
+    hops = done.messages[(done.messages.medium == "wired") & done.messages.sender.isin(["s0", "s1"])]
+    hops = hops[hops.receiver.isin(["s0", "s1"])]
+    took_s = (hops.receive_ns - hops.send_ns) / 1e9
+    since = np.searchsorted([4e9, 9e9, 16e9], hops.send_ns)
+    for state, least_s in enumerate((0.01, 0.51, 0.11, 0.01)):
+        assert took_s[since == state].min() == pytest.approx(least_s, abs=0.002) or not (since == state).any()
+
+
+@pytest.mark.parametrize(("left_out", "why"), [(0, "lost at random"), (1, "it arrives"), (3, "impaired link")])
+def test_a_record_is_held_to_each(left_out: int, why: str, done: Run, tmp_path: Path) -> None:
+    others = [one for place, one in enumerate(SOME) if place != left_out]
+    others = [{**one, "loss": 0} if left_out == 0 and "loss" in one else one for one in others]
+    found = verdicts_after(done.path, tmp_path / "run", lambda copy: write_scenario(copy.path, scenario(others)))
+    assert any(why in (verdict.explanation or "") for verdict in found.values()), found
+
+
+def test_it_repeats_and_is_the_same_live() -> None:
+    once = simulate(scenario(SOME)).recording.events.fingerprint()
+    live = LiveSession(scenario([]))
+    for one in scenario(SOME).interventions:
+        live.play(one.at_s)
+        live.do(one.do, **one.model_dump(exclude={"do", "at_s"}))
+    live.play()
+    assert live.fingerprint == once != simulate(scenario([])).recording.events.fingerprint()
+
+
+def test_one_that_is_none_changes_nothing() -> None:
+    none = [{"at_s": 3, **HOST}, {"at_s": 3, **LINK}]
+    runs = [simulate(scenario(some, "wireless.loss=0.1")).recording.events.fingerprint() for some in (none, [])]
+    assert runs[0] == runs[1]
+
+
+def test_tcp_sends_again_what_an_impaired_link_loses(tmp_path: Path) -> None:
+    lossy = [{"at_s": 4, **LINK, "loss": 0.2, "delay_s": 0.05}]
+    found = run(scenario(lossy, "protocol={name: tcp_flooding}"), out=tmp_path / "run")
+    assert found.verdict == "valid", found.verdicts
+    wired = found.messages[found.messages.medium == "wired"]
+    fates, counted = Counter(wired.fate), found.counters["wired"]
+    assert fates == {"received": counted["delivered"], "random": counted["lost"]} and counted["lost"] > 3
+
+
+def test_a_crash_empties_the_line_of_delayed_frames(tmp_path: Path) -> None:
+    down = {"at_s": 6, "do": "crash", "host": "h1"}, {"at_s": 10, "do": "recover", "host": "h1"}
+    found = run(scenario([{"at_s": 3, **HOST, "delay_s": 2}, *down]), out=tmp_path / "run")
+    sent_s = found.frames[found.frames.sender == "h1"].start_ns / 1e9
+    assert found.verdict == "valid" and not ((sent_s > 6.001) & (sent_s < 12)).any()
+
+
+def test_bounds_include_delays() -> None:
+    late, never = scenario([{"at_s": 3, **HOST, "delay_s": 5}, {"at_s": 4, **LINK, "delay_s": 7}]), scenario([])
+    within_s = rest(late).within_s, rest(never).within_s
+    assert None not in within_s and within_s[0] >= within_s[1] + 5 + 2 * 7  # type: ignore[operator]
+    assert surely_heard_every_s(late) == pytest.approx(surely_heard_every_s(never) + 5)
+    lossy = scenario([{"at_s": 3, **HOST, "loss": 0.9}])
+    assert lossy.most_loss == 0.9 and "the random loss is 0.9" in (rest(lossy).because or "")
+
+
+def test_words() -> None:
+    told = [said(one) for one in scenario(SOME).interventions]
+    assert (
+        told[0] == "loss of 30 % and delay of 0.4 s of h1 at 3 s" and told[5] == "end of the impairment of h2 at 12 s"
+    )
+    assert told[1] == "delay of 0.5 s of s0–s1 at 4 s"
