@@ -185,7 +185,7 @@ WRONG = [
     ),
     ({"at_s": 1, "do": "impair_link", "link": ["s0", "s2"], "delay_s": 1}, "no link between s0 and s2; the links are"),
     ({"at_s": 1, "do": "impair", "host": "h9", "loss": 0.1}, "interventions: h9 does not exist"),
-    ({"at_s": 1, "do": "impair", "host": "h1", "loss": 1.1}, "loss: got 1.1"),
+    ({"at_s": 1, "do": "impair", "host": "h1", "loss": 1.1}, "loss: should be at most 1, got 1.1"),
     (
         {"at_s": 1, "do": "radio_off", "station": "s3"},
         "interventions.0.station: s3 does not exist; there are 3 stations, s0 to s2",
