@@ -40,7 +40,7 @@ LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> metric, baseline
 }
 ALONE_UNDER_FADING = 2.2
 # the radio of studies that have only their own
-ALONE_ON = {"elsewhere": "disk", "town": "walls", "sparse": "fading", "load": "fading", "retries": "fading"}
+ALONE_ON = {"elsewhere": "disk", "town": "walls", "sparse": "fading", "load": "fading", "retries": "fading", "sinr": "sinr"}
 
 
 class Scene(NamedTuple):
@@ -219,7 +219,7 @@ def main(outs: list[Path]) -> int:
     for out in outs:
         print_handoffs(out)
     drawn = ""
-    if {scene.radio for scene in found} >= DRAWN.keys():
+    if {scene.radio for scene in found} >= DRAWN.keys() and {scene.hosts for scene in found} == {"stationary", "walking"}:
         draw(found)
         drawn = f"; drawn: {PICTURE}"
     print(f"\n{missed} limits missed{drawn}")

@@ -11,8 +11,8 @@ Deviations  each with its counterexample in docs/protocols/repair.md
             R3  A1:38     a gap waits for ackTimeout, half a second, and then for I(x). Here it is reported within T,
                           and again within 2T, 4T, ..., at most `most_reports` times without progress (one more if it
                           was already waiting). A host that hears another one report the same gap drops its own report,
-                          which still counts. From the second report on, dropped ones included, reports and
-                          acknowledgements are unicast frames until the gap is filled
+                          which still counts. After the first report, dropped or not, reports and acknowledgements are
+                          unicast frames until the gap is filled
             R3b A1:48     a heartbeat is a unicast frame: three lost broadcast ones, and the station holds the host
                           silent and resends nothing
             R4  A1:34     only ack_C trims SBuffer. A host that receives its own message from any station knows that it

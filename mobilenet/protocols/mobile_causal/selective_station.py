@@ -21,9 +21,9 @@ Deviations  each with its counterexample in docs/protocols/repair.md
             R8  A2:44     every copy is for the whole cell. What a Have asks for after `cell_copies` copies, or what
                           only one host lacks, is sent only to that host (AppOne), as a unicast frame
             R9  A2:44     in print, every first copy is for the cell. Where one host needs it, or up to `few_hosts` of
-                          which one lacked more than `lossy_share` of its session's numbers and no other copy is in the
-                          radio's queue, each of them gets its own (AppOne): a lost broadcast frame waits for a report,
-                          or for I(x) if no later number shows the gap
+                          which one lacked more than `lossy_share` of its session's numbers (those that wait in the
+                          queue count) and no other copy is in the radio's queue, each gets its own (AppOne): a lost
+                          broadcast frame waits for a report, or for I(x) if no later number shows the gap
 """
 
 from __future__ import annotations
