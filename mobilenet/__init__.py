@@ -31,7 +31,7 @@ _HOMES = {  # imported when first used, so that importing the package costs noth
     "run": ("mobilenet.notebook.runs", "run"),
     "Run": ("mobilenet.notebook.runs", "Run"),
     "load": ("mobilenet.notebook.runs", "load"),
-    "live": ("mobilenet.interactive.session", "live"),
+    "live": ("mobilenet.interactive.opened", "live"),
     "study": ("mobilenet.notebook.studies", "study"),
     "capacity": ("mobilenet.notebook.capacity", "capacity"),
     "Capacity": ("mobilenet.notebook.capacity", "Capacity"),

@@ -27,9 +27,9 @@ from mobilenet import safe_path
 from mobilenet.bench.row import Column, Head
 from mobilenet.bench.simulator import in_a_process, lattice
 from mobilenet.interactive.desk import Desk
+from mobilenet.interactive.opened import live
 from mobilenet.interactive.page import page_of
 from mobilenet.interactive.server import Server
-from mobilenet.interactive.session import live
 from mobilenet.shipped import SCENARIOS
 
 FULL_SPEED_S, WATCHED_S = 120.0, 10.0

@@ -45,9 +45,9 @@ def live(
     with reporting():
         from mobilenet.interactive.desk import Desk
         from mobilenet.interactive.keeping import require_room
+        from mobilenet.interactive.opened import live as opened
         from mobilenet.interactive.page import page_of
         from mobilenet.interactive.server import LiveError, Server
-        from mobilenet.interactive.session import live as opened
         from mobilenet.scenario.given import as_options
 
         if out is not None and os.path.lexists(out):

@@ -15,6 +15,8 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from mobilenet.network.radio.frame import DATA, SINR_OUTCOMES, Frame
+from mobilenet.packets.labels import label_of, only_acknowledges
+from mobilenet.protocols.packet_relay import Packet
 from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.mobile import Simulation
 
@@ -35,6 +37,7 @@ class Arrow(NamedTuple):
     kind: str
     message: str | None  # the application message that it carries
     outcome: str
+    label: str | None = None  # of an IP packet: its protocol and ports
 
 
 class Arrows:
@@ -93,22 +96,36 @@ class Followed:
         is_data = frame.kind == DATA
         kind = type(frame.message).__name__ if is_data else "mac_ack"
         message = contents(frame.message).message if is_data else None
+        label = None
+        if is_data and isinstance(frame.message, Packet):
+            kind, label = _of_packet(frame.message)
         end_ns = frame.start_ns + frame.duration_ns
         for node, outcome, delay_ns in zip(frame.receivers, frame.outcomes, frame.delays_ns, strict=True):
             to_it = frame.to is node or frame.to is None and (not sender.is_station or node.serving is sender)
             if not to_it:
                 continue
             told = SINR_OUTCOMES[outcome]
-            arrow = Arrow(frame.start_ns, end_ns + delay_ns, sender.name, node.name, kind, message, told)
+            arrow = Arrow(frame.start_ns, end_ns + delay_ns, sender.name, node.name, kind, message, told, label)
             if is_own:
                 self._add(sender.name, arrow)
             if node.name in self.arrows:
                 self._add(node.name, arrow)
 
     def _hop(self, a: int, b: int, message: Any) -> None:
+        if isinstance(message, Packet):
+            kind, label = _of_packet(message)
+            for host in {message.source, message.to} & self.arrows.keys():
+                now_ns = self.simulation.kernel.now
+                self._add(host, Arrow(now_ns, -1, f"s{a}", f"s{b}", kind, None, "received", label))
+            return
         about = contents(message)
         if about.host in self.arrows and about.host is not None:
             name = type(message).__name__
             self._add(
                 about.host, Arrow(self.simulation.kernel.now, -1, f"s{a}", f"s{b}", name, about.message, "received")
             )
+
+
+def _of_packet(packet: Packet) -> tuple[str, str]:
+    """Its kind, by which arrows are coloured, and its label."""
+    return "packet_ack" if only_acknowledges(packet.data) else "packet", label_of(packet.data)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mobilenet import api
 from mobilenet.interactive.branch import Branch
+from mobilenet.interactive.packets import keep_packets
 from mobilenet.interactive.session import LiveSession
 from mobilenet.rundir.writer import run_directory
 from mobilenet.scenario.run_source import command_of
@@ -35,6 +36,7 @@ def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
     outcome = session.outcome or session.simulation.so_far()
     ended_by = None if session.is_over else PluginError(session.error or f"stopped by hand at {session.now_s:.9g} s")
     with run_directory(directory) as partial:
+        keep_packets(session.folder, partial)
         api.keep(partial, outcome.scenario, outcome, 0.0, command_of(directory.name, scenario), (), ended_by)
     return directory
 

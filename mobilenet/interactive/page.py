@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from mobilenet.api import manifest_of, write_scenario
 from mobilenet.interactive.desk import Desk
 from mobilenet.rundir.writer import write_json, write_recording
+from mobilenet.scenario import Scenario
 from mobilenet.scenario.interventions_check import bears_losses
+from mobilenet.scenario.ip import Ip
 from mobilenet.viz.map.live import live_page
 
 
@@ -39,6 +42,16 @@ def page_of(desk: Desk, token: str) -> str:
                 "sample": len(recording.samples),
                 "duration_s": scenario.duration_s, "loss": scenario.wireless.loss,
                 "interval_s": scenario.workload.interval_s, "wires_may_lose": bears_losses(scenario),
+                **_of_packets(scenario),
             },
         )  # fmt: skip
     return page
+
+
+def _of_packets(scenario: Scenario) -> dict[str, Any]:
+    """Which nodes have captures; and whether there may be deliveries."""
+    protocol = scenario.protocol
+    if not isinstance(protocol, Ip):
+        return {"has_packets": False, "has_deliveries": True}
+    stations = [name for name in protocol.commands if name[0] == "s" and protocol.command_of(name)]
+    return {"has_packets": True, "station_programs": stations, "has_deliveries": protocol.lines is not None}

@@ -38,6 +38,8 @@ MOST_PER_S = 100
 MOST_LISTENERS = 20
 CLOSING_S = 0.2  # time for a listener to close the connection
 EARLY_S = 0.01  # how early a state may come: they go out on the player's beat
+CAPTURE = "/capture/"
+PCAP = "application/vnd.tcpdump.pcap"
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
 
 
@@ -169,10 +171,23 @@ class Server:
             if len(self.listeners) >= MOST_LISTENERS:
                 return _refuse(f"{MOST_LISTENERS} pages are already open")
             return None
+        if parts.path.startswith(CAPTURE):
+            return await self._capture(parts.path.removeprefix(CAPTURE))
         if parts.path != "/":
             return _response(HTTPStatus.NOT_FOUND, "not found; the page is at /\n", "text/plain")
         page = await asyncio.wrap_future(self._desk.player.ask(self._make_page))
         return _response(HTTPStatus.OK, page, "text/html")
+
+    async def _capture(self, file: str) -> Response:
+        """The packets of a node so far."""
+        packets = self._desk.stream.packets
+        node = file.removesuffix(".pcap")
+        data = None if packets is None else await asyncio.to_thread(packets.capture, node)
+        if data is None:
+            return _response(HTTPStatus.NOT_FOUND, "this node has no capture\n", "text/plain")
+        found = _response(HTTPStatus.OK, data, PCAP)
+        found.headers["Content-Disposition"] = f'attachment; filename="{node}.pcap"'
+        return found
 
     async def _listen(self, connection: ServerConnection) -> None:
         listener = Page(connection, asyncio.get_running_loop())
@@ -206,10 +221,10 @@ def _refuse(why: str) -> Response:
     return _response(HTTPStatus.FORBIDDEN, f"refused: {why}\n", "text/plain")
 
 
-def _response(status: HTTPStatus, text: str, kind: str) -> Response:
-    body = text.encode("utf-8")
+def _response(status: HTTPStatus, content: str | bytes, kind: str) -> Response:
+    body = content.encode("utf-8") if isinstance(content, str) else content
     headers = Headers()
-    headers["Content-Type"] = f"{kind}; charset=utf-8"
+    headers["Content-Type"] = f"{kind}; charset=utf-8" if isinstance(content, str) else kind
     headers["Content-Length"] = str(len(body))
     headers["Cache-Control"] = "no-store"
     headers["Content-Security-Policy"] = POLICY

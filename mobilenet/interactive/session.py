@@ -33,6 +33,7 @@ from mobilenet.expected.expectations import Expected
 from mobilenet.interactive.branch import Branch, asked, instant_ns, require_same, seconds, untouched_ns, with_list
 from mobilenet.interactive.commands import STEPS, is_step
 from mobilenet.interactive.no_effect import require_effect
+from mobilenet.interactive.packets import temporary_folder
 from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.pace import RealTime
 from mobilenet.rundir.table import Table
@@ -68,6 +69,7 @@ class LiveSession:
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))
         self._given = scenario.interventions
+        self.folder = temporary_folder(self, scenario)  # of captures
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
         self.violation: Found | None = None  # the one that stopped time
@@ -79,7 +81,7 @@ class LiveSession:
     def _begin(self, scenario: Scenario) -> None:
         with attributing_errors(scenario):
             real_time = RealTime() if self.is_real_time else None
-            self.simulation = Simulation(scenario, self._allow_code, real_time=real_time)
+            self.simulation = Simulation(scenario, self._allow_code, self.folder, real_time)
             self._stages = self.simulation.stages()
             self._stage_ns = next(self._stages)
         self._outcome: Outcome | None = None
@@ -379,20 +381,6 @@ class LiveSession:
         if self.error:
             end = f"go back to a time before {self.now_s:.9g} s"
             raise ScenarioError(f"the run ended with an error: {self.error}; {end}")
-
-
-def live(
-    scenario: str | Path | Scenario | Mapping[str, Any],
-    seed: int | None = None,
-    overrides: Any = (),
-    allow_code: bool = False,
-) -> LiveSession:
-    """A run to play by hand, as `mobilenet live` has it, without a browser. The arguments are those of `run`."""
-    from mobilenet.scenario.given import given_scenario
-
-    found = given_scenario(scenario, seed, overrides)
-    name = found.name or (Path(scenario).stem if isinstance(scenario, (str, Path)) else None)
-    return LiveSession(found, allow_code, name or "live")
 
 
 def _piece_end_ns(now_ns: int) -> int:

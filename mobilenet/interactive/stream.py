@@ -22,6 +22,7 @@ from mobilenet.interactive.buffer_bins import filled_bins
 from mobilenet.interactive.cards import card
 from mobilenet.interactive.curves import Curves, Point
 from mobilenet.interactive.followed import BEGIN, Arrow, Followed, Mark
+from mobilenet.interactive.packets import PacketCards
 from mobilenet.interactive.session import LiveSession
 from mobilenet.simulation.mobile import Simulation
 
@@ -78,6 +79,8 @@ class Stream:
         self._followed = self._followed.again_in(simulation)
         self._broadcasts = Broadcasts()
         self.curves = Curves(simulation, self._broadcasts)
+        folder = self.session.folder
+        self.packets = None if folder is None else PacketCards(simulation, folder)
 
     def curve_points(self, after_ns: int = -1) -> dict[str, list[Any]]:
         """Columns of the points of the curves after that time."""
@@ -122,6 +125,9 @@ class Stream:
             found["violation"] = session.violation._asdict() | where
         if place.watched is not None:
             found["card"] = card(simulation, place.watched)
+            packets = None if self.packets is None else self.packets.card(place.watched)
+            if packets is not None and found["card"] is not None:
+                found["card"]["packets"] = packets
         if arrows is not None:
             found["arrows"] = _columns(Arrow._fields, arrows.since(place.arrow))
             found["arrows_from_ns"] = arrows.from_ns

@@ -45,7 +45,7 @@ class Sending:
         self.longest_stall = Stall(at_ns, 0)
         self._sent = 0  # offset
         self._timed: list[tuple[int, int]] = []  # ends of what was sent once, with the time
-        self._waits_since_ns: int | None = None  # with outstanding bytes
+        self.waits_since_ns: int | None = None  # with outstanding bytes and without progress
 
     def send(self, segment: Segment, at_ns: int) -> None:
         self.last_ns = at_ns
@@ -61,8 +61,8 @@ class Sending:
         else:
             self._timed.append((start + length, at_ns))
         self._sent = max(self._sent, start + length)
-        if self._waits_since_ns is None and self._sent > self.acknowledged:
-            self._waits_since_ns = at_ns
+        if self.waits_since_ns is None and self._sent > self.acknowledged:
+            self.waits_since_ns = at_ns
 
     def take(self, segment: Segment, at_ns: int) -> None:
         """An acknowledgement arrives."""
@@ -77,15 +77,15 @@ class Sending:
             end, sent_ns = self._timed.pop(0)
             if end == offset:
                 self.round_trips.append(RoundTrip(at_ns, at_ns - sent_ns))
-        self._waits_since_ns = at_ns if offset < self._sent else None
+        self.waits_since_ns = at_ns if offset < self._sent else None
 
     def finish(self) -> None:
         """The record ends."""
         self._end_wait(self.last_ns)
 
     def _end_wait(self, at_ns: int) -> None:
-        if self._waits_since_ns is not None and at_ns - self._waits_since_ns > self.longest_stall.took_ns:
-            self.longest_stall = Stall(self._waits_since_ns, at_ns - self._waits_since_ns)
+        if self.waits_since_ns is not None and at_ns - self.waits_since_ns > self.longest_stall.took_ns:
+            self.longest_stall = Stall(self.waits_since_ns, at_ns - self.waits_since_ns)
 
 
 class Connection:

@@ -49,6 +49,7 @@ SCRIPTS = (
     "live_news.js",
     "live.js",
     "live_panel.js",
+    "live_packets.js",
     "live_card.js",
     "live_space.js",
     "start.js",

@@ -30,5 +30,7 @@ Mobilenet.sayByHand = (one) => {
     interval = one.interval_s === undefined ? undefined : one.interval_s + " s",
     value = one.delay_s === undefined ? one.loss ?? interval : impairment(one),
     where = one.to_m ? " to " + one.to_m.map((v) => v.toFixed(0)).join(", ") : "";
-  return one.do.replace("_", " ") + (whose ? " " + whose : "") + (value === undefined ? "" : " " + value) + where;
+  const words = one.do.replace("_", " ") + (whose ? " " + whose : ""),
+    colon = one.delay_s === undefined ? " " : ": ";
+  return words + (value === undefined ? "" : colon + value) + where;
 };

@@ -251,8 +251,9 @@ Mobilenet.field = (app) => {
       if (a >= run.stationCount || b >= run.stationCount) continue;
       const from = { ...app.stationPoint(a) },
         to = app.stationPoint(b);
-      g.font = "600 11px system-ui, sans-serif";
-      Mobilenet.text(g, Mobilenet.sayImpairment(one), (from.x + to.x) / 2, (from.y + to.y) / 2 - 6, "center");
+      const words = Mobilenet.sayImpairment(one),
+        middle = [(from.x + to.x) / 2, (from.y + to.y) / 2 + 18];
+      Mobilenet.haloed(g, words, ...middle, "center", "600 11px");
     }
     for (const one of run.offAt(t).values()) {
       const [a, b] = (one.link || [one.station, one.station]).map((name) => Number(name.slice(1)));

@@ -86,10 +86,12 @@ Mobilenet.liveCard = (app, kind, i) => {
     return { nodes: others.length ? [off, on, wires, quality] : [off, on], update };
   };
   const buttons = kind === "host" ? hostButtons() : stationButtons();
-  const top = el("div"),
+  const packets = app.packets.section(name),
+    top = el("div"),
     messages = el("div.mn-list"),
     inside = el("div"),
-    body = el("div", ...(kind === "host" ? [heading("Latest deliveries"), messages] : []), inside);
+    deliveries = kind === "host" && run.live.has_deliveries ? [heading("Latest deliveries"), messages] : [],
+    body = el("div", packets.box, ...deliveries, inside);
   const lastOnes = (own) => {
     const t = app.clock.t,
       end = Mobilenet.upTo(own.time, t),
@@ -123,6 +125,7 @@ Mobilenet.liveCard = (app, kind, i) => {
       key = live.following ? JSON.stringify(card) : "past";
     if (key === before) return;
     before = key;
+    packets.update(live.following && card ? card.packets : null);
     top.replaceChildren();
     inside.replaceChildren();
     if (!live.following)

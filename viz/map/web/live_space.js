@@ -51,7 +51,7 @@ Mobilenet.liveSpace = (app) => {
       ? "#c0392b"
       : arrow.sender[0] === "s" && arrow.receiver[0] === "s"
         ? "#7a4b9e"
-        : arrow.message
+        : arrow.message || arrow.kind === "packet"
           ? COLOURS.App
           : /^ack|_ack$/i.test(arrow.kind)
             ? COLOURS.Ack
@@ -153,9 +153,16 @@ Mobilenet.liveSpace = (app) => {
         g.stroke();
       }
       if (!arrow.message && !/^ack|_ack$/i.test(arrow.kind) && x0 >= free) {
+        const said = arrow.label || arrow.kind;
         g.font = "9px system-ui, sans-serif"; // in the middle of its line, as the names of nodes
-        g.fillText(arrow.kind, x0 + 2, (y0 + y1) / 2 + 4);
-        free = x0 + g.measureText(arrow.kind).width + 6;
+        const wide = g.measureText(said).width;
+        if (arrow.label) {
+          g.fillStyle = "rgba(255,255,255,.85)";
+          g.fillRect(x0 + 1, (y0 + y1) / 2 - 2, wide + 2, 12);
+          g.fillStyle = colour;
+        }
+        g.fillText(said, x0 + 2, (y0 + y1) / 2 + 4);
+        free = x0 + wide + 6;
       }
     }
     const own = run.deliveriesOf(chosen);

@@ -151,6 +151,7 @@ Mobilenet.start = (map, L) => {
     app.changed();
   };
   app.live = run.live ? Mobilenet.live(app) : null;
+  app.packets = app.live ? Mobilenet.livePackets(app) : null;
   const bar = Mobilenet.bar(app),
     panels = Mobilenet.panels(app),
     space = app.live ? Mobilenet.liveSpace(app) : null,
@@ -202,6 +203,7 @@ Mobilenet.start = (map, L) => {
     app.field.draw(live.g, width, height, t);
     pointer.hover();
     if (drag) drag.draw(live.g);
+    if (app.packets) app.packets.draw(live.g);
     if (space) space.draw(stamp);
     bar.draw();
     panels.update(stamp, !app.clock.playing);
