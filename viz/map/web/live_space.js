@@ -153,15 +153,15 @@ Mobilenet.liveSpace = (app) => {
         g.stroke();
       }
       if (!arrow.message && !/^ack|_ack$/i.test(arrow.kind) && x0 >= free) {
-        const said = arrow.label || arrow.kind;
+        const label = arrow.label || arrow.kind;
         g.font = "9px system-ui, sans-serif"; // in the middle of its line, as the names of nodes
-        const wide = g.measureText(said).width;
+        const wide = g.measureText(label).width;
         if (arrow.label) {
           g.fillStyle = "rgba(255,255,255,.85)";
           g.fillRect(x0 + 1, (y0 + y1) / 2 - 2, wide + 2, 12);
           g.fillStyle = colour;
         }
-        g.fillText(said, x0 + 2, (y0 + y1) / 2 + 4);
+        g.fillText(label, x0 + 2, (y0 + y1) / 2 + 4);
         free = x0 + wide + 6;
       }
     }
