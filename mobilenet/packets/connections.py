@@ -15,6 +15,8 @@ from typing import NamedTuple
 from mobilenet.packets.passed import Passed
 from mobilenet.packets.segments import ACK, SYN, Segment, near, segment_in
 
+LONG_NS = 200_000_000  # of a stall: TCP's shortest timeout in Linux
+
 
 class RoundTrip(NamedTuple):
     """One measurement of a round-trip time."""
@@ -33,16 +35,19 @@ class Stall(NamedTuple):
 class Sending:
     """One direction of a connection, at its sender's device."""
 
-    def __init__(self, node: str, first: int, at_ns: int) -> None:
+    def __init__(self, node: str, first: int, at_ns: int, port: int = 0) -> None:
         self.node = node
+        self.port = port
         self.first = first
         self.begun_ns = self.last_ns = at_ns
         self.sent_bytes = 0
         self.sent_again_bytes = 0
         self.acknowledged = 0  # offset
-        self.acknowledged_ns: list[int] = []  # the times of progress
+        self.acknowledged_ns: list[int] = []  # the times of progress ...
+        self.offsets: list[int] = []  # ... and what was acknowledged then
         self.round_trips: list[RoundTrip] = []
         self.longest_stall = Stall(at_ns, 0)
+        self.stalls: list[Stall] = []  # those of LONG_NS or more
         self._sent = 0  # offset
         self._timed: list[tuple[int, int]] = []  # ends of what was sent once, with the time
         self.waits_since_ns: int | None = None  # with outstanding bytes and without progress
@@ -72,6 +77,7 @@ class Sending:
             return
         self.acknowledged = offset
         self.acknowledged_ns.append(at_ns)
+        self.offsets.append(offset)
         self._end_wait(at_ns)
         while self._timed and self._timed[0][0] <= offset:
             end, sent_ns = self._timed.pop(0)
@@ -84,8 +90,13 @@ class Sending:
         self._end_wait(self.last_ns)
 
     def _end_wait(self, at_ns: int) -> None:
-        if self.waits_since_ns is not None and at_ns - self.waits_since_ns > self.longest_stall.took_ns:
-            self.longest_stall = Stall(self.waits_since_ns, at_ns - self.waits_since_ns)
+        if self.waits_since_ns is None:
+            return
+        stall = Stall(self.waits_since_ns, at_ns - self.waits_since_ns)
+        if stall.took_ns > self.longest_stall.took_ns:
+            self.longest_stall = stall
+        if stall.took_ns >= LONG_NS:
+            self.stalls.append(stall)
 
 
 class Connection:
@@ -123,7 +134,7 @@ def connections_of(packets: Iterable[Passed]) -> list[Connection]:
         if one.is_sent:
             known = sendings.get(key)
             if segment.flags & SYN and (known is None or known.first != segment.number):
-                known = sendings[key] = Sending(one.node, segment.number, one.at_ns)
+                known = sendings[key] = Sending(one.node, segment.number, one.at_ns, segment.source[1])
                 both = frozenset(key)
                 if not segment.flags & ACK:
                     latest[both] = Connection()

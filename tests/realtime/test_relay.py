@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.protocols.datagram_relay import Datagram, Here, Known, Memory, Moved, RelayHost, RelayStation
+from mobilenet.protocols.packet_relay import PacketHost, PacketMemory, packet
 
 STATIONS = 4
 
@@ -153,3 +154,21 @@ def test_no_circles(visits: list[int], order: list[int], entry: int) -> None:
     assert [(port.me, to) for port in ports for to, said in port.sent if said is datagram] == [(visits[-1], 7)]
     assert [station.serves(7) for station in stations] == [number == visits[-1] for number in range(STATIONS)]
     assert Moved(7, 1).size_bytes == 12
+
+
+def test_a_packet_that_is_forwarded_although_it_arrived_is_handed_over_once() -> None:
+    found: list[str] = []
+    port: Any = Port(0)
+    host = PacketHost(port, PacketMemory(), lambda node, said: found.append(f"{said.source}:{said.number}"), True)
+    for number in (0, 1, 0, 2, 1):
+        host.on_receive(1, packet("s0", number, "h0", bytes(28)))
+    host.on_receive(1, packet("h1", 0, "h0", bytes(28)))
+    assert found == ["s0:0", "s0:1", "s0:2", "h1:0"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(("h0", "h1", "s0")), st.integers(0, 200))))
+def test_only_the_first_copy_of_a_packet_is_new(sent: list[tuple[str, int]]) -> None:
+    memory, seen = PacketMemory(), set[tuple[str, int]]()
+    for source, number in sent:
+        assert memory.is_first(packet(source, number, "h9", b"")) == ((source, number) not in seen)
+        seen.add((source, number))

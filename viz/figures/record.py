@@ -27,6 +27,7 @@ from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import read_source
 from mobilenet.why.stories import Stories
 
+from ..connections import Shown
 from ..style import FAULT
 from .frames import Frames
 
@@ -66,6 +67,7 @@ class Record:
     is_sinr: bool = False
     buildings: list[Building] = field(default_factory=list)
     stories: Stories | None = None  # if the run recorded its causes
+    connections: list[Shown] = field(default_factory=list)  # of real software
 
     @property
     def of_processes(self) -> bool:

@@ -30,6 +30,7 @@ from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.stamp import normal_command
 from mobilenet.why.stories import recorded_stories
 
+from ..connections import connections_in
 from ..files import make_folder
 from ..style import (
     COLOURS,
@@ -47,6 +48,7 @@ from ..style import (
     station_colour,
     thousands,
 )
+from .connections import round_trips, throughput
 from .field import field
 from .frames import by_power, read_frames, reception
 from .outcomes import has_outcomes, outcomes, where_heard
@@ -88,6 +90,7 @@ def _record(directory: Path) -> Record:
     if not record.of_processes:
         record.frames, record.is_sinr = read_frames(directory), by_power(directory)
         record.buildings = buildings_of(directory)
+        record.connections = connections_in(directory)
     if (directory / "causes.parquet").is_file():
         record.stories = recorded_stories(directory)
     return record
@@ -336,6 +339,10 @@ def _has(event: str) -> Callable[[Record], bool]:
     return lambda record: bool((record.events.event == event).any())
 
 
+def _has_moved(record: Record) -> bool:
+    return any(one.near for one in record.connections)
+
+
 def _has_frames(record: Record) -> bool:
     return record.frames is not None
 
@@ -363,6 +370,8 @@ FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record],
     ("reception", "Reception as a function of distance", _has_frames, reception_by_distance),
     ("fates", "Causes of lost frames", _has_outcomes, outcomes_of_frames),
     ("handoffs", "Duration of handoffs", _has("handoff_end"), handoffs),
+    ("connections", "Throughput of TCP connections", lambda record: bool(record.connections), throughput),
+    ("round_trips", "Round-trip times at handoffs", _has_moved, round_trips),
     ("field", "Paths of hosts", lambda record: bool(record.positions.node.str.startswith("h").any()), field),
     ("pending", "Messages waiting for their causal past", _samples("pending", "p"), pending),
 )

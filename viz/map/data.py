@@ -25,6 +25,7 @@ from mobilenet.rundir.reader import RunError, read_table
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 
 from ..style import station_colour
+from .connections import connections
 from .handoffs import events, handoffs
 from .messages import DELIVERIES, is_causal, messages
 from .pack import narrow, pack_column
@@ -70,6 +71,7 @@ def document(
         "events": events(run),
         "handoffs": handoffs(run),
         "messages": messages(run, deliveries),
+        "connections": None if is_live else connections(run, end_s),
         "stories": stories(run, MOST if not is_live else 0),
         "places": places(run, frames_in or folder),
         "radio": radio(run, frames_in or folder),

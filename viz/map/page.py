@@ -37,6 +37,7 @@ SCRIPTS = (
     "cards.js",
     "stories.js",
     "messages.js",
+    "connections.js",
     "overview.js",
     "heat.js",
     "layers.js",

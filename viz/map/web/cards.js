@@ -160,6 +160,8 @@ Mobilenet.cards = (app) => {
       othersHead,
       othersList,
     );
+    const connections = app.connections.section("h" + run.hosts.number[h]);
+    counter.node.after(connections.box);
     const inside = insideOf("host", h, body, counter.node);
     const follow = action("", () => app.follow(!app.following));
     const update = (t) => {
@@ -181,6 +183,7 @@ Mobilenet.cards = (app) => {
       ticks.update(t);
       showSlow(t);
       buffers.update(t);
+      connections.update(t);
       inside.update();
     };
     return { title: "Host " + run.hostLabel(h), body, update, actions: [follow, ...inside.actions] };
@@ -213,6 +216,8 @@ Mobilenet.cards = (app) => {
       heading("Latest handoffs"),
       list,
     );
+    const connections = app.connections.section("s" + s);
+    arrived.node.after(connections.box);
     const inside = insideOf("station", s, body, arrived.node);
     let before = null,
       latest = -1;
@@ -237,6 +242,7 @@ Mobilenet.cards = (app) => {
         app.parts.keep(list, past.slice(-6).reverse(), events.handoffLine, "none yet");
       }
       buffers.update(t);
+      connections.update(t);
       inside.update();
     };
     return { title: "Station " + run.stationLabel(s), body, update, actions: inside.actions };

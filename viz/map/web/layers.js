@@ -113,6 +113,9 @@ Mobilenet.layers = (app) => {
       toggle("handoffs", "handoff, from | to", markOf("handoff")),
       toggle("crashes", "crash, and recovery \u25b3", markOf("crash")),
       toggle("coverage", "coverage lost, regained", markOf("out_of_coverage")),
+      ...(app.connections.any
+        ? [toggle("stalls", "stalled TCP connection", (g, x, y) => app.connections.sign(g, x, y, 7))]
+        : []),
       toggle("gaps", "gap; given up (hollow)", markOf("gap")),
       toggle("keep", "keep marks (otherwise " + app.marks.keepS.toFixed(0) + " s)", () => {}),
     ),

@@ -27,6 +27,7 @@ Mobilenet.start = (map, L) => {
     crashes: true,
     coverage: true,
     gaps: true,
+    stalls: true,
     keep: false,
     heat: "",
   };
@@ -151,6 +152,7 @@ Mobilenet.start = (map, L) => {
     app.changed();
   };
   app.live = run.live ? Mobilenet.live(app) : null;
+  app.connections = Mobilenet.connections(app);
   app.packets = app.live ? Mobilenet.livePackets(app) : null;
   const bar = Mobilenet.bar(app),
     panels = Mobilenet.panels(app),
@@ -204,6 +206,7 @@ Mobilenet.start = (map, L) => {
     pointer.hover();
     if (drag) drag.draw(live.g);
     if (app.packets) app.packets.draw(live.g);
+    app.connections.draw(live.g, t);
     if (space) space.draw(stamp);
     bar.draw();
     panels.update(stamp, !app.clock.playing);

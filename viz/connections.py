@@ -1,0 +1,110 @@
+"""The TCP connections of a run of real software, as figures and maps show them.
+
+Model     throughput is what is acknowledged, in both directions together. A stall is a time of 0.2 s or more with
+          unacknowledged bytes and without progress, in either direction. The handoffs of a connection are those of its
+          ends while it is open
+Units     integer nanoseconds, bytes
+Errors    RunError for captures that are damaged, or that contradict the events
+Source    ours: docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.clock import SECOND
+from mobilenet.metrics.connections import NEAR_NS, Connections
+from mobilenet.metrics.fold import EventFold, Handoff
+from mobilenet.packets.connections import Connection, Stall, connections_of
+from mobilenet.packets.passed import Mismatch, passed
+from mobilenet.rundir.pcap import CAPTURES, read_captures
+from mobilenet.rundir.reader import RunError, read_events
+
+FOREVER_NS = 1 << 62
+
+
+class Near(NamedTuple):
+    """The mean round-trip time in the two seconds before and after a handoff, in seconds; None: there was none."""
+
+    handoff: Handoff
+    before_s: float | None
+    after_s: float | None
+    survived: bool
+
+
+class Shown:
+    """One connection."""
+
+    def __init__(self, connection: Connection, handoffs: list[Handoff]) -> None:
+        self.connection = connection
+        self.nodes = connection.nodes
+        self.begin_ns = min(one.begun_ns for one in connection.sendings)
+        self.end_ns = max(one.last_ns for one in connection.sendings)
+        self.near = [_near(connection, handoff) for handoff in handoffs]
+
+    @property
+    def name(self) -> str:
+        return " ↔ ".join(f"{one.node}:{one.port}" for one in self.connection.sendings)
+
+    @property
+    def carried(self) -> int:
+        """Bytes that were acknowledged, both ways."""
+        return sum(one.acknowledged for one in self.connection.sendings)
+
+    @property
+    def sent_again_share(self) -> float:
+        sent = sum(one.sent_bytes for one in self.connection.sendings)
+        return sum(one.sent_again_bytes for one in self.connection.sendings) / max(1, sent)
+
+    @property
+    def longest_stall_s(self) -> float:
+        return max(one.longest_stall.took_ns for one in self.connection.sendings) / SECOND
+
+    @property
+    def stalls(self) -> list[Stall]:
+        """In order of time; those of the two directions may overlap."""
+        return sorted(stall for one in self.connection.sendings for stall in one.stalls)
+
+    def rates(self, edges_ns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bytes per second between each two of these times."""
+        total = np.zeros(len(edges_ns) - 1)
+        for one in self.connection.sendings:
+            if one.acknowledged_ns:
+                steps = np.diff(one.offsets, prepend=0)
+                total += np.histogram(one.acknowledged_ns, edges_ns, weights=steps)[0]
+        per_s: NDArray[np.float64] = total / (np.diff(edges_ns) / SECOND)
+        return per_s
+
+
+def connections_in(run: Path) -> list[Shown]:
+    """The connections of a run, in the order of their beginnings; none if it has no captures."""
+    captures = read_captures(run) if (run / CAPTURES).is_dir() else None
+    if not captures:
+        return []
+    events = read_events(run)
+    try:
+        found = Connections(connections_of(passed(events, captures)), EventFold(events, 0, FOREVER_NS).handoffs)
+    except Mismatch as error:
+        raise RunError(f"{run}: {error}") from None
+    own: dict[int, list[Handoff]] = {}
+    for connection, handoff in found.moved:
+        own.setdefault(id(connection), []).append(handoff)
+    return [Shown(one, own.get(id(one), [])) for one in found.connections]
+
+
+def _near(connection: Connection, handoff: Handoff) -> Near:
+    around = [
+        [
+            trip.took_ns / SECOND
+            for one in connection.sendings
+            for trip in one.round_trips
+            if since_ns <= trip.at_ns < since_ns + NEAR_NS
+        ]
+        for since_ns in (handoff.begin_ns - NEAR_NS, handoff.end_ns)
+    ]
+    before_s, after_s = (float(np.mean(trips)) if trips else None for trips in around)
+    return Near(handoff, before_s, after_s, connection.goes_on_after(handoff.end_ns))
