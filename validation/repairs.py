@@ -40,7 +40,7 @@ LIMITS: dict[str, dict[tuple[str, str], float]] = {  # radio -> metric, baseline
 }
 ALONE_UNDER_FADING = 2.2
 # the radio of studies that have only their own
-ALONE_ON = {"elsewhere": "disk", "town": "walls", "sparse": "fading", "load": "fading", "retries": "fading", "sinr": "sinr"}
+ALONE_ON = {"elsewhere": "disk", "town": "walls", **dict.fromkeys(("sparse", "load", "retries"), "fading")}
 
 
 class Scene(NamedTuple):
@@ -58,7 +58,7 @@ class Scene(NamedTuple):
 
 def scenes(out: Path) -> Iterator[Scene]:
     hosts = out.name.rpartition("_")[2].replace("standing", "stationary")
-    studies = {radio: out / radio for radio in RADIOS} if not (out / "tables").is_dir() else {ALONE_ON[hosts]: out}
+    studies = {radio: out / radio for radio in RADIOS} if not (out / "tables").is_dir() else {ALONE_ON.get(hosts, ""): out}
     for radio, study in studies.items():
         if not (study / "tables" / "runs.parquet").exists():
             continue
@@ -68,7 +68,9 @@ def scenes(out: Path) -> Iterator[Scene]:
         others = columns[2 : columns.index("configuration")]
         grouped = tables["runs"].groupby(others, sort=False) if others else [((), tables["runs"])]
         for levels, rows in grouped:
-            where = ", ".join(names.in_words(name, level) for name, level in zip(others, levels, strict=True))
+            at = dict(zip(others, levels, strict=True))
+            on = names.name("radio", at.pop("radio")) if "radio" in at else radio
+            where = ", ".join(names.in_words(name, level) for name, level in at.items())
             runs = {
                 names.name("variant", level): of.sort_values("replication")
                 for level, of in sorted(rows.groupby("variant"), key=lambda group: group[1]["configuration"].iloc[0])
@@ -79,7 +81,7 @@ def scenes(out: Path) -> Iterator[Scene]:
                 for variant, of in runs.items()
                 if UNSTABLE in set(summary[summary["configuration"] == of["configuration"].iloc[0]]["label"])
             }
-            yield Scene(hosts, radio, where, runs, unstable)
+            yield Scene(hosts, on, where, runs, unstable)
 
 
 def print_means(found: list[Scene], metric: str, factor: float) -> None:
@@ -219,7 +221,8 @@ def main(outs: list[Path]) -> int:
     for out in outs:
         print_handoffs(out)
     drawn = ""
-    if {scene.radio for scene in found} >= DRAWN.keys() and {scene.hosts for scene in found} == {"stationary", "walking"}:
+    is_whole = {scene.hosts for scene in found} == {"stationary", "walking"}
+    if is_whole and {scene.radio for scene in found} >= DRAWN.keys():
         draw(found)
         drawn = f"; drawn: {PICTURE}"
     print(f"\n{missed} limits missed{drawn}")
