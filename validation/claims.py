@@ -28,12 +28,13 @@ from mobilenet.engine.random_streams import generator
 from mobilenet.scenario.yaml_reader import parse
 from mobilenet.shipped import SCENARIOS
 from validation.capacity import Values, autoregressive, lognormal, most_wrong, normal
+from validation.real_runs import relative
 
 METRIC = "delivery_delay_mean_s"
 DISTANCES = (1.02, 1.5, 2.0, 3.0)  # in margins
 RELATIONS = ("within", "near", "ratio", "difference", "below", "grows", "falls")
 COUNT = 40
-REPLICATIONS = 1000
+REPLICATIONS = 4000
 
 
 class Law(NamedTuple):
@@ -46,11 +47,18 @@ def seldom(stream: np.random.Generator, runs: int) -> Values:
     return 0.9 + (stream.random(runs) < 0.1) * 1.0
 
 
+def cluster(stream: np.random.Generator, runs: int) -> Values:
+    """Nearly the same number, except in one of ten runs."""
+    return seldom(stream, runs) + stream.uniform(-0.001, 0.001, runs)
+
+
 LAWS = {
     "normal": Law(normal(0.2), 0.05),
     "skewed": Law(lognormal(0.5), 0.1),
     "autocorrelated": Law(autoregressive, 0.05),
     "seldom": Law(seldom, 0.1),
+    "cluster": Law(cluster, 0.1),
+    "real": Law(relative, 0.25),
 }
 
 
@@ -69,8 +77,9 @@ def cases() -> list[Case]:
     for number in range(COUNT // 2):
         law = tuple(LAWS)[number % len(LAWS)]
         relation, distance = RELATIONS[number % len(RELATIONS)], DISTANCES[number // len(LAWS) % len(DISTANCES)]
+        is_upper = number // len(LAWS) % 2 == 0
         for is_true in (True, False):
-            keys, means = _case(relation, LAWS[law].margin, -distance if is_true else distance, number % 2 == 0)
+            keys, means = _case(relation, LAWS[law].margin, -distance if is_true else distance, is_upper)
             found.append(Case(law, is_true, {"relation": relation, **keys}, means))
     return found
 
@@ -156,7 +165,7 @@ class Drawn:
 def answers(repetition: int, error: float | None = None) -> list[Answered]:
     """Answer the file with the numbers of a repetition; `error`: of each claim, by default that of the plan."""
     plan, laws = planned()
-    looks = Looks(plan.questions, plan.error if error is None else error, plan.claims.replications)
+    looks = Looks(plan.questions, plan.error if error is None else error, plan.claims.replications, plan.claims.rare)
     drawn = Drawn(repetition, laws)
     while wanted := looks.wanted():
         looks.take({cell: drawn.rows(cell, count) for cell, count in wanted.items()})

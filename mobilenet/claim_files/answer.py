@@ -39,7 +39,7 @@ class Answered:
     why: str = ""
     is_clear: bool = True
     is_left: bool = False  # --quick has left it
-    assumes: bool = False  # that what is rarer than atoms.RARE does not matter
+    assumes: bool = False  # the answer neglects rare outcomes
     had: int | None = None  # replications that have the metric; None: not known
 
     @property
@@ -55,6 +55,7 @@ class Outcome:
     path: Path
     name: str
     error: float
+    rare: float  # share of the runs; outcomes in fewer may be missed
     seed: int
     answers: tuple[Answered, ...]
     runs: int
@@ -101,6 +102,7 @@ class Outcome:
         return {
             "name": self.name,
             "error": self.error,
+            "rare": self.rare,
             "seed": self.seed,
             "runs": self.runs,
             "claims": [{key: _plain(value) for key, value in row.items()} for row in self.rows()],

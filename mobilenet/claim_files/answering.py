@@ -150,7 +150,7 @@ class _Work:
 
     def __init__(self, plan: Plan, means: Means, stores: dict[str, Store]) -> None:
         self._plan, self._means, self._stores = plan, means, stores
-        self._looks = Looks(plan.questions, plan.error, plan.claims.replications)
+        self._looks = Looks(plan.questions, plan.error, plan.claims.replications, plan.claims.rare)
         self._targets = {name: [0] * len(store.configurations) for name, store in stores.items()}
         self._rows: dict[Cell, list[Row]] = {}
         self._others: dict[str, Answered] = {}  # claims about schedules and papers
@@ -263,6 +263,7 @@ class _Work:
             self._means.out,
             self._plan.claims.name or "",
             self._plan.claims.error,
+            self._plan.claims.rare,
             self._plan.claims.seed,
             tuple(self._answered(question) for question in self._plan.questions),
             sum(map(sum, self._targets.values())),

@@ -25,6 +25,7 @@ from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.studies.declaration import Levels, Span, Study
+from mobilenet.studies.rare import LEAST_RARE, MOST_RARE, RARE
 from mobilenet.studies.statistics import FIRST_LOOK
 
 MARGIN = 0.05  # share of a bound, unless a claim has its own margin
@@ -224,6 +225,12 @@ class Claims(Parameters):
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="seed from which the seeds of all runs are derived")
     error: float = Field(
         default=0.05, ge=0.0001, le=0.5, description="maximum probability that any answer of the file is wrong"
+    )
+    rare: float = Field(
+        default=RARE,
+        ge=LEAST_RARE,
+        le=MOST_RARE,
+        description="share of the runs; outcomes in a smaller share may be missed. A larger share is cheaper",
     )
     replications: int = Field(
         default=400, ge=FIRST_LOOK, le=100_000, description="maximum number of replications of each configuration"

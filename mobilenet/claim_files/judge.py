@@ -4,7 +4,9 @@ Model     looks after 10, 14, 20, 28, ... runs. At each look every test of a que
           combination (questions.py), which are exceeded with the share of the error that belongs to this question,
           test and look, so all bounds of a file hold together. A claim holds as soon as all its means are within their
           bounds, and their intervals end below bound + margin. It does not hold as soon as one mean is beyond its
-          bound, and its interval begins above bound - margin. If a backlog runs away, no mean exists: an upper bound
+          bound, and its interval begins above bound - margin. A bound of a mean counts only if enough replications
+          contradict it, or if those that do are rare (studies/rare.py): their combination is on the other side of 0. If
+          a backlog runs away, no mean exists: an upper bound
           then does not hold, and other claims stay undecided
 Shapes    rows: the metrics of each run of a configuration, by replication
 Errors    none; too few values is a reason
@@ -23,10 +25,9 @@ from mobilenet.claim_files.declaration import Answer
 from mobilenet.claim_files.questions import EXACTLY, Cell, Inequality, Question
 from mobilenet.metrics.registry import limits
 from mobilenet.quoting import shown
-from mobilenet.studies import atoms
-from mobilenet.studies.atoms import OF_RARE, Error, clipped
 from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, NEVER, OF_BACKLOG, Row, may_run_away
-from mobilenet.studies.statistics import Bounds, Values, grows, share_of_look, skewed_bounds
+from mobilenet.studies.rare import OF_RARE, RARE, Error, Unseen, clipped, is_rare, lower, unseen, upper
+from mobilenet.studies.statistics import Bounds, Values, grows, share_of_look
 
 BACKLOG = "backlog_slope"
 Runs = Mapping[Cell, Sequence[Row]]
@@ -42,48 +43,56 @@ class Judged(NamedTuple):
     why: str = ""  # the reason, if the numbers do not give it
     is_final: bool = True  # whether more runs would not change it
     is_clear: bool = False  # decided without the help of the margin
-    assumes: bool = False  # nearly all values are the same; what is rarer than atoms.RARE may be missing
+    assumes: bool = False  # the answer neglects rare outcomes
     had: tuple[int, ...] = ()  # for each test, in how many replications its configurations have the metric
 
 
-def judge(question: Question, runs: Runs, number: int, error: float) -> Judged:
-    """Look at the runs of a question, which are those of look `number`; `error`: of this question at all looks."""
+def judge(question: Question, runs: Runs, number: int, error: float, rare: float = RARE) -> Judged:
+    """Look at the runs of a question, which are those of look `number`; `error`: of this question at all looks; `rare`:
+    the share of the runs below which outcomes may be missed.
+    """
     n = min(len(runs.get(cell, ())) for cell in question.cells)
     rows = {cell: runs[cell][:n] for cell in question.cells}
     had = tuple(len(_with_metric(question.metric, rows, test)) for test in question.tests)
-    return _judged(question, rows, n, number, error)._replace(had=had)
-
-
-def _judged(question: Question, rows: Runs, n: int, number: int, error: float) -> Judged:
     if question.is_exact:
-        return _exact(question, rows, n)
-    share = share_of_look(number) * error
-    tests = len(question.tests)
-    of_each = Error((1 - OF_BACKLOG - OF_RARE) * share / tests, OF_RARE * error / tests)
-    sides = [_sides(question.metric, rows, test) for test in question.tests]
-    bounds = tuple(_interval(side, test, of_each) for side, test in zip(sides, question.tests, strict=True))
+        return _exact(question, rows, n)._replace(had=had)
+    share, tests = share_of_look(number) * error, len(question.tests)
+    slopes = [np.array([row.get(BACKLOG, 0.0) for row in own]) for own in rows.values()]
+    each = Error((1 - OF_BACKLOG - OF_RARE) * share / tests, OF_RARE * error / tests, rare)
+    sides = [_side(question.metric, rows, test, each) for test in question.tests]
+    found = _judged(question, sides, Judged(Answer.UNDECIDED, n, is_final=False), slopes, OF_BACKLOG * share)
+    if found.answer is Answer.UNDECIDED and not found.is_final and any(is_rare(n, count, each) for count in had):
+        why = f"fewer than {rare * 100:g} % of the runs have a finite {question.metric}"
+        found = found._replace(is_final=True, why=why)
+    return found._replace(had=had)
+
+
+def _judged(
+    question: Question, sides: Sequence[Side | None], open_: Judged, slopes: Sequence[Values], of_backlog: float
+) -> Judged:
+    """`open_`: the answer as long as nothing is decided; `of_backlog`: the error of its test."""
+    open_ = open_._replace(bounds=tuple(None if side is None else _interval(side) for side in sides))
     if question.metric != BACKLOG:
-        slopes = [np.array([row.get(BACKLOG, 0.0) for row in own]) for own in rows.values()]
-        if any(grows(own, OF_BACKLOG * share / len(slopes)) for own in slopes):
-            return _running_away(question, n, bounds)
+        if any(grows(own, of_backlog / len(slopes)) for own in slopes):
+            return _running_away(question, open_.n, open_.bounds)
         if any(map(may_run_away, slopes)):
-            return Judged(Answer.UNDECIDED, n, bounds, "the backlog may grow without bound", is_final=False)
-    if (why := _without_ratio(question, sides)) is not None:
-        return Judged(Answer.UNDECIDED, n, bounds, why, is_final=False)
-    known = [(side, test) for side, test in zip(sides, question.tests, strict=True) if side is not None]
-    assumed = any(_assumes(side, test, of_each) for side, test in known)
-    failing = [one for one in known if not _is_met(*one) and _fails(*one, of_each, one[1].margin)]
+            return open_._replace(why="the backlog may grow without bound")
+    if (why := _without_ratio(sides)) is not None:
+        return open_._replace(why=why)
+    known = [side for side in sides if side is not None]
+    failing = [side for side in known if not _is_met(side) and _fails(side, side.test.margin)]
     if failing:
-        is_clear = any(_fails(*one, of_each, 0.0) for one in failing)
-        return Judged(Answer.FAILS, n, bounds, _of_zero(failing), is_clear=is_clear, assumes=assumed)
+        is_clear = any(_fails(side, 0.0) for side in failing)
+        assumes = all(side.against(Answer.FAILS).is_assumed for side in failing)
+        return Judged(Answer.FAILS, open_.n, open_.bounds, _of_zero(failing), is_clear=is_clear, assumes=assumes)
     if len(known) < len(sides):
         is_final = question.metric.startswith(NEVER)  # infinite in both places of some replication, for good
-        why = f"too few runs have a finite {question.metric}"
-        return Judged(Answer.UNDECIDED, n, bounds, why, is_final=is_final)
-    if all(_is_met(*one) and _holds(*one, of_each, one[1].margin) for one in known):
-        is_clear = all(_holds(*one, of_each, 0.0) for one in known)
-        return Judged(Answer.HOLDS, n, bounds, is_clear=is_clear, assumes=assumed)
-    return Judged(Answer.UNDECIDED, n, bounds, is_final=False)
+        return open_._replace(why=f"too few runs have a finite {question.metric}", is_final=is_final)
+    if all(_is_met(side) and _holds(side, side.test.margin) for side in known):
+        is_clear = all(_holds(side, 0.0) for side in known)
+        assumes = any(side.against(Answer.HOLDS).is_assumed for side in known)
+        return Judged(Answer.HOLDS, open_.n, open_.bounds, is_clear=is_clear, assumes=assumes)
+    return open_
 
 
 def _exact(question: Question, rows: Runs, n: int) -> Judged:
@@ -93,26 +102,25 @@ def _exact(question: Question, rows: Runs, n: int) -> Judged:
         return Judged(Answer.UNDECIDED, n, (), "its runs differ, so its experiment is not deterministic")
     if any(None in own for own in values):
         return Judged(Answer.UNDECIDED, n, (), f"its runs have no {question.metric}")
-    sides = [_sides(question.metric, rows, test) for test in question.tests]
-    bounds = tuple(_interval(side, test, None) for side, test in zip(sides, question.tests, strict=True))
-    if (why := _without_ratio(question, sides)) is not None:
+    sides = [_side(question.metric, rows, test, None) for test in question.tests]
+    bounds = tuple(None if side is None else _interval(side) for side in sides)
+    if (why := _without_ratio(sides)) is not None:
         return Judged(Answer.UNDECIDED, n, bounds, why)
-    pairs = [(side, test) for side, test in zip(sides, question.tests, strict=True) if side is not None]
-    failing = [pair for pair in pairs if not _is_met(*pair)]
+    failing = [side for side in sides if side is not None and not _is_met(side)]
     return Judged(Answer.FAILS if failing else Answer.HOLDS, n, bounds, _of_zero(failing), is_clear=True)
 
 
-def _without_ratio(question: Question, sides: Sequence[Side | None]) -> str | None:
+def _without_ratio(sides: Sequence[Side | None]) -> str | None:
     """Return why a ratio has no value; None: it has one. `below` and `grows` only compare two means, and need none."""
-    for side, test in zip(sides, question.tests, strict=True):
-        if side is not None and test.is_ratio and not test.is_strict and (mean := side.mean_of_other) <= 0:
+    for side in sides:
+        if side is not None and side.test.is_ratio and not side.test.is_strict and (mean := side.mean_of_other) <= 0:
             return f"the denominator is {shown(mean)} on average; a ratio needs a denominator above 0"
     return None
 
 
-def _of_zero(failing: Sequence[tuple[Side, Inequality]]) -> str:
+def _of_zero(failing: Sequence[Side]) -> str:
     """Return the reason where no ratio shows it; empty: one does."""
-    is_zero = any(test.is_strict and side.mean_of_other == 0 for side, test in failing)
+    is_zero = any(side.test.is_strict and side.mean_of_other == 0 for side in failing)
     return "the mean that should be the larger one is 0" if is_zero else ""
 
 
@@ -123,23 +131,41 @@ def _running_away(question: Question, n: int, bounds: tuple[Bounds | None, ...])
 
 
 class Side(NamedTuple):
-    """The values of both places, by replication; `other` is None if the test has only one place."""
+    """A test with the values of both places, by replication; `other` is None if the test has only one place. `below`,
+    `above`: what the bounds of its combination allow for; without an error, its values are all the same.
+    """
 
+    test: Inequality
+    metric: str
     value: Values
     other: Values | None
-    metric: str
+    error: Error | None
+    below: Unseen = Unseen()
+    above: Unseen = Unseen()
 
-    def less(self, factor: float) -> Values:
-        """Return the values, less those of the other place times a factor."""
-        return self.value if self.other is None else self.value - factor * self.other
+    def less(self, factor: float, shift: float) -> Values:
+        """Return the values, less those of the other place times a factor, less a shift."""
+        return (self.value if self.other is None else self.value - factor * self.other) - shift
+
+    def limits(self, factor: float, shift: float) -> tuple[float, float]:
+        """Return between which numbers these are certain to be."""
+        least, most = limits(self.metric)
+        if self.other is None:
+            return least - shift, most - shift
+        low, high = sorted(factor * end if factor else 0.0 for end in (least, most))
+        return least - high - shift, most - low - shift
 
     @property
     def mean_of_other(self) -> float:
         """The mean of the other place; 0 without one."""
         return 0.0 if self.other is None else _mean(self.other)
 
+    def against(self, answer: Answer) -> Unseen:
+        """Return what an answer has to allow for."""
+        return self.above if self.test.at_most is (answer is Answer.HOLDS) else self.below
 
-def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
+
+def _side(metric: str, rows: Runs, test: Inequality, error: Error | None) -> Side | None:
     """The values of the replications that have the metric in both places; None: too few do, or it has no difference."""
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
     if metric.startswith(NEVER):  # a run without a value never delivered that share
@@ -153,7 +179,12 @@ def _sides(metric: str, rows: Runs, test: Inequality) -> Side | None:
         return None
     value = np.array([own[r][metric] for r in there], dtype=np.float64)
     others = None if other is None else np.array([other[r][metric] for r in there], dtype=np.float64)
-    return Side(value, others, metric)
+    side = Side(test, metric, value, others, error)
+    if error is None:
+        return side
+    beyond = int(np.sum(side.less(*_parts(test, test.bound + test.margin)) > 0))
+    within = int(np.sum(side.less(*_parts(test, test.bound - test.margin)) < 0))
+    return side._replace(below=unseen(len(value), within, error), above=unseen(len(value), beyond, error))
 
 
 def _with_metric(metric: str, rows: Runs, test: Inequality) -> list[int]:
@@ -163,34 +194,26 @@ def _with_metric(metric: str, rows: Runs, test: Inequality) -> list[int]:
     return [r for r in range(len(places[0])) if is_filled or all(metric in own[r] for own in places)]
 
 
-def _combined(side: Side, test: Inequality, bound: float) -> Values:
-    """What is at most 0 on average if the test holds with this bound."""
-    combined = side.less(bound) if test.is_ratio else side.less(1.0) - bound
-    return combined if test.at_most else -combined
-
-
-def _is_met(side: Side, test: Inequality) -> bool:
+def _is_met(side: Side) -> bool:
     """Whether the means are within the bound, up to rounding; equal means are not below each other."""
+    test = side.test
     others = side.other if test.is_ratio and side.other is not None else np.zeros(1)
     largest = float(np.max(np.abs(others), initial=0.0))
     rounding = EXACTLY * max(abs(test.bound), largest if math.isfinite(largest) else 0.0)
-    mean = _mean(_combined(side, test, test.bound))
+    mean = _mean(side.less(*_parts(test, test.bound))) * (1 if test.at_most else -1)
     return mean < -rounding if test.is_strict else mean <= rounding
 
 
-def _moved(test: Inequality, margin: float) -> float:
-    """The bound, moved outwards by a margin; inwards by a negative one."""
-    return test.bound + margin if test.at_most else test.bound - margin
+def _holds(side: Side, margin: float) -> bool:
+    at_most = side.test.at_most
+    found = _bounds(side, *_parts(side.test, side.test.bound + (margin if at_most else -margin)))
+    return found.high <= 0 if at_most else found.low >= 0
 
 
-def _holds(side: Side, test: Inequality, error: Error, margin: float) -> bool:
-    found = _bounds(side, *_parts(test, _moved(test, margin)), error)
-    return found.high <= 0 if test.at_most else found.low >= 0
-
-
-def _fails(side: Side, test: Inequality, error: Error, margin: float) -> bool:
-    found = _bounds(side, *_parts(test, _moved(test, -margin)), error)
-    return found.low > 0 if test.at_most else found.high < 0
+def _fails(side: Side, margin: float) -> bool:
+    at_most = side.test.at_most
+    found = _bounds(side, *_parts(side.test, side.test.bound - (margin if at_most else -margin)))
+    return found.low > 0 if at_most else found.high < 0
 
 
 def _parts(test: Inequality, bound: float) -> tuple[float, float]:
@@ -204,66 +227,37 @@ def _mean(values: Values) -> float:
     return math.inf if np.max(values) == math.inf else -math.inf
 
 
-def _bounds(side: Side, factor: float, shift: float, error: Error | None) -> Bounds:
-    """Bounds of the mean of value - factor * other - shift; without an error, its values are all the same."""
-    values = side.less(factor) - shift
+def _bounds(side: Side, factor: float, shift: float) -> Bounds:
+    """Bounds of the mean of value - factor * other - shift."""
+    values, error = side.less(factor, shift), side.error
     mean = _mean(values)
-    if error is None or len(values) < 3 or math.isinf(mean):
+    if error is None or math.isinf(mean):
         return Bounds(mean, mean, mean)
-    if _is_settled(side, factor, error):
-        return skewed_bounds(values, error.at_look)
-    half = Error(error.at_look / 2, error.rare)
-    own = atoms.bounds(side.value, half, side.metric)
-    if side.other is None:
-        return Bounds(mean, own.low - shift, own.high - shift)
-    other = atoms.bounds(side.other, half, side.metric)
-    ends = sorted(factor * end if factor else 0.0 for end in (other.low, other.high))
-    return Bounds(mean, own.low - ends[1] - shift, own.high - ends[0] - shift)
+    least, most = side.limits(factor, shift)
+    return Bounds(mean, lower(values, least, side.below, error), upper(values, most, side.above, error))
 
 
-def _is_settled(side: Side, factor: float, error: Error) -> bool:
-    """Of both places, and of their combination."""
-    return all(atoms.is_settled(values, error.rare, scale) for values, scale in _looked_at(side, factor))
-
-
-def _looked_at(side: Side, factor: float) -> list[tuple[Values, float]]:
-    if side.other is None:
-        return [(side.value, 0.0)]
-    scale = float(max(np.max(np.abs(side.value)), np.max(np.abs(factor * side.other))))
-    return [(side.value, 0.0), (side.other, 0.0), (side.less(factor), scale)]
-
-
-def _assumes(side: Side, test: Inequality, error: Error) -> bool:
-    """Whether the bounds rest on what is assumed about rare outcomes."""
-    factor = _parts(test, test.bound)[0]
-    if math.isinf(_mean(side.less(factor))) or not _is_settled(side, factor, error):
-        return False
-    return any(atoms.assumes(values, scale) for values, scale in _looked_at(side, factor))
-
-
-def _interval(side: Side | None, test: Inequality, error: Error | None) -> Bounds | None:
+def _interval(side: Side) -> Bounds | None:
     """The value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
-    if side is None:
-        return None
     least, most = limits(side.metric)
-    if not test.is_ratio:
-        found = _bounds(side, 1.0, 0.0, error)
-        return found if test.other is not None else clipped(found, least, most)
+    if not side.test.is_ratio:
+        found = _bounds(side, 1.0, 0.0)
+        return found if side.test.other is not None else clipped(found, least, most)
     below, mean = side.mean_of_other, float(np.mean(side.value))
     if below <= 0:
         return None
     if not (math.isfinite(mean) and math.isfinite(below)):
         return Bounds(math.inf, -math.inf, math.inf)
     ratio = mean / below
-    ends = (_end(side, error, ratio, is_low=is_low) for is_low in (True, False))
+    ends = (_end(side, ratio, is_low=is_low) for is_low in (True, False))
     return clipped(Bounds(ratio, *ends), 0.0 if least >= 0 else -math.inf, math.inf)
 
 
-def _end(side: Side, error: Error | None, ratio: float, is_low: bool) -> float:
+def _end(side: Side, ratio: float, is_low: bool) -> float:
     """Where the bounds begin to exclude a ratio; infinite where they do not exclude any."""
 
     def excluded(at: float) -> bool:
-        bounds = _bounds(side, at, 0.0, error)
+        bounds = _bounds(side, at, 0.0)
         return bounds.low > 0 if is_low else bounds.high < 0
 
     sign, width = (-1 if is_low else 1), max(abs(ratio), 1e-9) * 0.01

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.claim_files.judge import Judged, Runs, judge
 from mobilenet.claim_files.questions import Cell, Question
+from mobilenet.studies.rare import RARE
 from mobilenet.studies.statistics import look
 
 EXACT_RUNS = 2  # of a deterministic experiment: the second one shows that it is
@@ -22,9 +23,9 @@ EXACT_RUNS = 2  # of a deterministic experiment: the second one shows that it is
 class Looks:
     """The questions of a file that runs answer, and how far each of them is."""
 
-    def __init__(self, questions: Iterable[Question], error: float, most: int) -> None:
+    def __init__(self, questions: Iterable[Question], error: float, most: int, rare: float = RARE) -> None:
         self.questions = {question.name: question for question in questions if question.tests}
-        self._error, self._most = error, most
+        self._error, self._most, self._rare = error, most, rare
         self._number = dict.fromkeys(self.questions, 0)
         self.judged: dict[str, Judged] = {name: Judged(Answer.UNDECIDED, is_final=False) for name in self.questions}
 
@@ -55,7 +56,7 @@ class Looks:
             if min(len(runs.get(cell, ())) for cell in question.cells) < n:
                 return
             own = {cell: runs[cell][:n] for cell in question.cells}
-            found = judge(question, own, self._number[question.name], self._error)
+            found = judge(question, own, self._number[question.name], self._error, self._rare)
             self._number[question.name] += 1
             if not found.is_final and self._runs(question) > self._most:
                 found = found._replace(

@@ -14,7 +14,7 @@ from mobilenet.claim_files.declaration import Answer
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import counted, shown
 from mobilenet.rundir.stamp import PLACE
-from mobilenet.studies.atoms import ASSUMED
+from mobilenet.studies.rare import assumption
 
 HEAD = ("claim", "answer", "value", "interval", "required", "runs")
 
@@ -71,18 +71,24 @@ def summary(outcome: Outcome) -> str:
     said = f"{counted(len(outcome.answers), 'claim')}: {holds} {hold}, {fails} {do} not hold, {open_} undecided"
     if outcome.left:
         said += f" ({len(outcome.left)} left by --quick)"
-    assumed = f"; {ASSUMED}" if any(one.assumes for one in outcome.answers) else ""
     return (
-        f"{said}; probability that any answer outside the margins is wrong: at most {outcome.error * 100:g} %{assumed};"
+        f"{said}; probability that any answer outside the margins is wrong: at most {outcome.error * 100:g} %;"
         f" {counted(outcome.runs, 'run')}"
     )
+
+
+def closing(outcome: Outcome) -> list[str]:
+    """Return the summary, and what the answers assume."""
+    assumes = sum(one.assumes for one in outcome.answers)
+    about = f"{assumption(outcome.rare)}, for {assumes} of {counted(len(outcome.answers), 'claim')}"
+    return [summary(outcome), *([about] if assumes else [])]
 
 
 def markdown(outcome: Outcome) -> str:
     """Return the report."""
     parts = [
         f"# {outcome.name or 'Claims'}",
-        f"{summary(outcome)[0].upper()}{summary(outcome)[1:]}.",
+        " ".join(f"{one[0].upper()}{one[1:]}." for one in closing(outcome)),
         table(HEAD, [[cell.replace("|", "\\|") for cell in cells(one)] for one in outcome.answers]).rstrip(),
         "\n".join(f"- {sentence(one)}" for one in outcome.answers),
         "Means are taken over runs. The intervals of all claims hold jointly, at all looks. A claim holds if its value"

@@ -43,6 +43,12 @@ def capacity(
         ),
     ] = None,
     error: Annotated[float, typer.Option("--error", metavar="P", help="Maximum probability of a wrong answer.")] = 0.05,
+    rare: Annotated[
+        float,
+        typer.Option(
+            "--rare", metavar="SHARE", help="Outcomes in a smaller share of the runs may be missed; larger is cheaper."
+        ),
+    ] = 0.05,
     budget: Annotated[int, typer.Option("--budget", min=1, metavar="N", help="Maximum number of runs.")] = 2000,
     out: Annotated[
         Path | None,
@@ -67,7 +73,7 @@ def capacity(
 
         question = Question(
             scenario, vary, low, high, tuple(require), tolerance, resolution, error, budget, seed,
-            tuple(overrides or ()), is_command=True,
+            tuple(overrides or ()), rare, is_command=True,
         )  # fmt: skip
         _search(question, out, (master, workers), allow_code, as_json, quiet)
 
@@ -102,15 +108,7 @@ def _search(
 def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> None:
     """Draw and print the answer; exit unless there is one, all runs were made, and none is violated."""
     from mobilenet.studies.capacity.question import normal_form
-    from mobilenet.studies.capacity.words import (
-        answer,
-        assurance,
-        document,
-        head,
-        more_runs,
-        point_rows,
-        support,
-    )
+    from mobilenet.studies.capacity.words import document, head, more_runs, point_rows, sentences
     from mobilenet.viz.capacity import draw_into
 
     found = done.found
@@ -121,7 +119,7 @@ def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> No
     if as_json:
         say(json.dumps(document(found), indent=1), always=True)
     print_table(head(found.asked), point_rows(found))
-    for line in (answer(found), *support(found), assurance(found)):
+    for line in sentences(found):
         say(line)
     if done.failed:
         fail(f"{counted(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)

@@ -68,7 +68,7 @@ def _announce(planned: Any, place: Path) -> None:
 
 def _end(outcome: Any, again: str, as_json: bool) -> None:
     """Print the answers; exit with 0 if all of them are there and as expected."""
-    from mobilenet.claim_files.words import HEAD, cells, sentence, summary
+    from mobilenet.claim_files.words import HEAD, cells, closing, sentence
 
     for line in [f"failed: {line}" for line in outcome.failed[:10]]:
         say(line, always=not as_json)
@@ -79,7 +79,8 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
     print_table(HEAD, [cells(one) for one in outcome.answers])
     for one in outcome.answers:
         say(sentence(one, outcome.path))
-    say(summary(outcome))
+    for line in closing(outcome):
+        say(line)
     if outcome.failed:
         fail(f"{counted(len(outcome.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if outcome.left:

@@ -26,7 +26,8 @@ from mobilenet.studies.batch import Standing
 from mobilenet.studies.capacity import capacity as capacities
 from mobilenet.studies.capacity.answer import Found, Number
 from mobilenet.studies.capacity.question import BUDGET, Question, default_directory, normal_form, plan
-from mobilenet.studies.capacity.words import answer, assurance, support
+from mobilenet.studies.capacity.words import answer, sentences
+from mobilenet.studies.rare import RARE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,7 @@ class Capacity:
 
     def sentences(self) -> list[str]:
         """Return the answer in words, what supports it, and what its error means."""
-        return [answer(self.found), *support(self.found), assurance(self.found)]
+        return sentences(self.found)
 
     def plot(self) -> Any:
         """Return a matplotlib figure: the requirements over the key, with intervals and the answer."""
@@ -100,6 +101,7 @@ def capacity(
     tolerance: float = 0.05,
     resolution: float | None = None,
     error: float = 0.05,
+    rare: float = RARE,
     budget: int = BUDGET,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     seed: int = 1,
@@ -113,8 +115,9 @@ def capacity(
 
     `scenario`: a file, or its keys as a dictionary, which needs `out`; `low`, `high`: both ends of the key, in its
     unit; `require`: one or several of `METRIC <= LIMIT` or `METRIC >= LIMIT`; `tolerance`: relative to each limit;
-    `resolution`: the step of the key; `error`: the probability of a wrong answer; `budget`: the maximum
-    number of runs; `overrides`: as for run; `workers`, `master`, `allow_code`: as for study.
+    `resolution`: the step of the key; `error`: the probability of a wrong answer; `rare`: the share of the runs below
+    which outcomes may be missed; `budget`: the maximum number of runs; `overrides`: as for run; `workers`, `master`,
+    `allow_code`: as for study.
     """
     where = spark_master(workers, master)
     require_out(scenario, out)
@@ -124,7 +127,7 @@ def capacity(
         raise ScenarioError("require: expected text, such as 'delivery_delay_p95_s <= 1.0', or a list of such texts")
     changes = plain_values(overrides, "overrides") if isinstance(overrides, Mapping) else tuple(overrides)
     ends = plain_values(low, "low"), plain_values(high, "high")
-    question = Question(given, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes)
+    question = Question(given, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes, rare)
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
     with naming_out():

@@ -21,7 +21,7 @@ from mobilenet.claim_files import answering
 from mobilenet.claim_files.answer import Outcome
 from mobilenet.claim_files.declaration import Claims
 from mobilenet.claim_files.questions import plan
-from mobilenet.claim_files.words import sentence, summary
+from mobilenet.claim_files.words import closing, sentence, summary
 from mobilenet.notebook.asking import naming_out, spark_master
 from mobilenet.notebook.studies import StudyFrames
 from mobilenet.quoting import spelled_out, unknown
@@ -81,8 +81,8 @@ class ClaimAnswers:
         return StudyFrames(self.path / experiment)
 
     def sentences(self) -> list[str]:
-        """Return each answer in words, and a summary."""
-        return [*(sentence(one, self.path) for one in self.outcome.answers), summary(self.outcome)]
+        """Return each answer in words, a summary, and what the answers assume."""
+        return [*(sentence(one, self.path) for one in self.outcome.answers), *closing(self.outcome)]
 
     def __repr__(self) -> str:
         return f"<ClaimAnswers {self.path}: {summary(self.outcome)}>"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from mobilenet.studies.capacity.feasibility import Judged, State
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict
+from mobilenet.studies.rare import RARE
 
 Number = float | int
 
@@ -33,6 +34,7 @@ class Asked(NamedTuple):
     budget: int
     seed: int
     of_processes: bool
+    rare: float = RARE
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class Found:
             "requirements": [str(one) for one in self.asked.requirements],
             "tolerances": [one.tolerance for one in self.asked.requirements],
             "error": self.asked.error,
+            "rare": self.asked.rare,
             "verdict": self.verdict.value,
             "value": self.value,
             "interval": list(self.interval) if self.interval is not None else None,

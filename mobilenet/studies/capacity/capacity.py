@@ -56,7 +56,7 @@ class Rounds:
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan, self._store = plan, store
-        self._judge = Judge(plan.requirements, plan.question.error / claims(plan.last))
+        self._judge = Judge(plan.requirements, plan.question.error / claims(plan.last), plan.question.rare)
         self._judged: dict[int, Judged] = {}
         self._targets: list[int] = [0] * len(plan.values)
         self._step = Step(Verdict.UNDECIDED, {})

@@ -6,8 +6,9 @@ Model     a sequential test at fixed looks (10, 14, 20, 28, ... runs). At each l
           interval begins behind limit - tolerance; where both are true of an interval, its mean decides. So it is
           decided at the latest when the intervals are as wide as the tolerance. It also fails if its backlog runs away
           (statistics.grows, at the error of a requirement), and does not hold as long as the backlog grows by the rule
-          of studies, at 1 %. A metric that only some runs have is judged by those; as long as they are too few, the
-          point goes on
+          of studies, at 1 %. A bound counts only if enough runs contradict it, or if such runs are rare (rare.py). A
+          metric that only some runs have is judged by those; as long as they are too few, the point goes on, until it
+          is certain that they are rare
 Shapes    rows: the metrics of each run, by replication
 Errors    none; too few values is a state of a requirement
 Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
@@ -25,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.metrics.registry import limits
-from mobilenet.studies.atoms import OF_RARE, Error, assumes, bounds, clipped, is_settled
 from mobilenet.studies.capacity.requirements import Requirement
+from mobilenet.studies.rare import OF_RARE, RARE, Error, clipped, is_rare, lower, unseen, upper
 from mobilenet.studies.statistics import Bounds, Values, grows, look, may_grow, share_of_look
 
 Row = Mapping[str, float]
@@ -48,7 +49,7 @@ class Estimate(NamedTuple):
     requirement: Requirement
     n: int
     bounds: Bounds | None
-    assumes: bool = False  # nearly all values are the same; what is rarer than atoms.RARE may be missing
+    assumes: bool = False  # the decision neglects rare outcomes
     runs: int = 0  # with and without the metric
 
     @property
@@ -69,6 +70,11 @@ class Judged(NamedTuple):
     is_far: bool = False  # the interval is beyond the tolerance
     may_run_away: bool = False  # all requirements hold, but the backlog may still grow without bound
 
+    @property
+    def assumes(self) -> bool:
+        """Whether the decision neglects rare outcomes."""
+        return not self.runs_away and any(one.assumes and self.of(one)[0] is self.state for one in self.estimates)
+
     def of(self, one: Estimate) -> tuple[State, bool]:
         """Return what is known about one requirement, and whether it is clear without the help of the tolerance."""
         if self.runs_away:
@@ -84,11 +90,12 @@ class Judged(NamedTuple):
 
 class Judge:
     """Decide points. `error`: the probability of a wrong decision outside of the tolerance, at any one point and in
-    any one direction.
+    any one direction; `rare`: the share of runs below which outcomes may be missed.
     """
 
-    def __init__(self, requirements: Sequence[Requirement], error: float) -> None:
+    def __init__(self, requirements: Sequence[Requirement], error: float, rare: float = RARE) -> None:
         self.requirements = tuple(requirements)
+        self._rare = rare
         self._error = (1 - OF_BACKLOG - OF_RARE) * error / len(self.requirements)
         self._error_of_rare = OF_RARE * error / len(self.requirements)
         self._error_of_backlog = OF_BACKLOG * error
@@ -106,7 +113,7 @@ class Judge:
         raise AssertionError("unreachable")
 
     def _look(self, rows: Sequence[Row], share: float, next_n: int) -> Judged:
-        error = Error(share * self._error, self._error_of_rare)
+        error = Error(share * self._error, self._error_of_rare, self._rare)
         estimates = tuple(_estimate(rows, one, error) for one in self.requirements)
         slopes = np.array([row.get("backlog_slope", 0.0) for row in rows])
         if grows(slopes, share * self._error_of_backlog):
@@ -117,6 +124,8 @@ class Judge:
             clear = any(_fails(one, bounds, 0.0) for one, bounds in known)
             far = any(_fails(one, bounds, -one.tolerance) for one, bounds in known)
             return Judged(State.FAILS, len(rows), 0, estimates, is_clear=clear, is_far=far)
+        if any(e.bounds is None and is_rare(len(rows), e.n, error) for e in estimates):
+            return Judged(State.NO_DATA, len(rows), 0, estimates)
         if len(known) < len(estimates):
             return Judged(State.OPEN, len(rows), next_n, estimates)
         if all(state is State.HOLDS for state in states):
@@ -141,8 +150,14 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
     if len(values) < ENOUGH_VALUES:
         return Estimate(one, len(values), None, runs=len(rows))
     found = np.array(values, dtype=np.float64)
-    interval = clipped(bounds(found, error, one.metric), *limits(one.metric))
-    return Estimate(one, len(values), interval, assumes(found) and is_settled(found, error.rare), len(rows))
+    above = unseen(len(found), int(np.sum(found > one.limit + one.tolerance)), error)
+    below = unseen(len(found), int(np.sum(found < one.limit - one.tolerance)), error)
+    least, most = limits(one.metric)
+    ends = lower(found, least, below, error), upper(found, most, above, error)
+    interval = clipped(Bounds(float(np.mean(found)), *ends), least, most)
+    state = _decided(one, interval)
+    rests_on = above if one.at_most is (state is State.HOLDS) else below
+    return Estimate(one, len(values), interval, state is not State.OPEN and rests_on.is_assumed, len(rows))
 
 
 def _decided(one: Requirement, bounds: Bounds) -> State:

@@ -25,6 +25,7 @@ from mobilenet.studies.capacity.question import (
 from mobilenet.studies.capacity.requirements import requirements
 from mobilenet.studies.declaration import KEPT, Replications, Study
 from mobilenet.studies.kept_commands import options_in, provenance_in, require_made_by
+from mobilenet.studies.rare import RARE
 from mobilenet.studies.statistics import look
 
 ANSWER = "capacity.json"
@@ -40,7 +41,8 @@ def read_back(folder: Path) -> Plan:
     question = Question(
         folder / KEPT.format(0), options.text("vary"), low, high, options.texts("require"),
         options.number("tolerance", 0.05), resolution, options.number("error", 0.05),
-        options.whole("budget", BUDGET), options.whole("seed", 1), options.texts("set"), is_command=True,
+        options.whole("budget", BUDGET), options.whole("seed", 1), options.texts("set"),
+        options.number("rare", RARE), is_command=True,
     )  # fmt: skip
     allow_code = options.flag("allow-code")
     options.end()

@@ -28,6 +28,7 @@ from mobilenet.studies.capacity.requirements import Requirement, requirements
 from mobilenet.studies.capacity.search import first_values
 from mobilenet.studies.configurations import MOST_RUNS
 from mobilenet.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
+from mobilenet.studies.rare import LEAST_RARE, MOST_RARE, RARE
 from mobilenet.studies.statistics import look
 from mobilenet.studies.study import STUDIES, require_metric
 
@@ -51,6 +52,7 @@ class Question:
     budget: int = BUDGET  # runs, at most
     seed: int = 1
     set: tuple[str, ...] | Mapping[str, Any] = ()
+    rare: float = RARE  # share of the runs; outcomes in fewer may be missed
     is_command: bool = False  # whether messages name options of the command line
 
     @property
@@ -77,7 +79,7 @@ class Plan:
     def asked(self) -> Asked:
         """What readers of the answer need."""
         q = self.question
-        return Asked(q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.of_processes)
+        return Asked(q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.of_processes, q.rare)
 
     @property
     def last(self) -> int:
@@ -134,6 +136,10 @@ def require_sense(question: Question) -> None:
         )
     if not 0.0001 <= question.error <= 0.5:
         raise ScenarioError(f"{question.word('error')} {question.error:g}: expected a probability from 0.0001 to 0.5")
+    if not LEAST_RARE <= question.rare <= MOST_RARE:
+        raise ScenarioError(
+            f"{question.word('rare')} {question.rare:g}: expected a share of the runs from {LEAST_RARE} to {MOST_RARE}"
+        )
     if question.budget < 1:
         raise ScenarioError(f"{question.word('budget')} {question.budget}: expected at least 1")
     if not question.vary.strip():
@@ -252,7 +258,7 @@ def command_of(question: Question, scenario: str, out: Path | None = None, allow
         words += ["--require", shlex.quote(text)]
     options = [
         ("tolerance", question.tolerance, 0.05), ("resolution", question.resolution, None),
-        ("error", question.error, 0.05), ("seed", question.seed, 1),
+        ("error", question.error, 0.05), ("rare", question.rare, RARE), ("seed", question.seed, 1),
     ]  # fmt: skip
     for name, value, default in options:
         text = f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -64,17 +64,18 @@ def next_step(last: int, judged: Mapping[int, Judged]) -> Step:
         return Step(Verdict.UNDECIDED, {value: look(0) for value in missing})
     if _turns(judged) > 1:
         return Step(Verdict.NOT_MONOTONE, {})
+    bracket = _bracket(judged)
+    known = sorted(bracket or (), key=lambda value: judged[value].state is State.FAILS)  # what holds, what fails
+    if any(one.state is State.NO_DATA for one in judged.values()):
+        return Step(Verdict.UNDECIDED, {}, *known)
     if ends := _open(judged, [0, last]):
         return Step(Verdict.UNDECIDED, ends)
-    bracket = _bracket(judged)
     if bracket is None:
         if inside := _open(judged, first):
             return Step(Verdict.UNDECIDED, inside)
         holds = judged[0].state is State.HOLDS
         return Step(Verdict.EVERYWHERE if holds else Verdict.NOWHERE, {})
     low, high = bracket
-    is_largest = judged[low].state is State.HOLDS
-    known = (low, high) if is_largest else (high, low)
     begun = _open(judged, [value for value in judged if low < value < high])
     if begun:
         middle = min(begun, key=lambda value: (abs(2 * value - low - high), value))
@@ -83,7 +84,7 @@ def next_step(last: int, judged: Mapping[int, Judged]) -> Step:
         return Step(Verdict.UNDECIDED, {(low + high) // 2: look(0)}, *known)
     if outside := _open(judged, first):
         return Step(Verdict.UNDECIDED, outside, *known)  # one of them may contradict the answer
-    return Step(Verdict.LARGEST if is_largest else Verdict.SMALLEST, {}, *known)
+    return Step(Verdict.LARGEST if known[0] == low else Verdict.SMALLEST, {}, *known)
 
 
 def _open(judged: Mapping[int, Judged], values: list[int]) -> dict[int, int]:

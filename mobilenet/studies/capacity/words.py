@@ -13,11 +13,11 @@ from typing import Any
 
 from mobilenet.metrics.registry import unit_of
 from mobilenet.quoting import counted, shown
-from mobilenet.studies.atoms import ASSUMED
 from mobilenet.studies.capacity.answer import Asked, Found, Number, shown_value
 from mobilenet.studies.capacity.feasibility import Estimate, Judged, State
 from mobilenet.studies.capacity.requirements import Requirement
-from mobilenet.studies.capacity.search import Verdict
+from mobilenet.studies.capacity.search import Verdict, first_values
+from mobilenet.studies.rare import assumption
 
 HEAD = ("requirement", "runs", "mean", "interval", "decision")
 TOGETHER = "all requirements"
@@ -84,6 +84,8 @@ def _so_far(found: Found) -> str:
     why = f"the budget of {counted(found.asked.budget, 'run')} is used up"
     if found.failed:
         why = f"{counted(found.failed, 'run')} failed"
+    elif empty := _empty(found):
+        return empty
     elif any(one.bounds is None for value in found.open_points for one in found.points[value].estimates):
         why += ", and too few runs have a value for the metric"
     if found.interval is None:
@@ -91,6 +93,16 @@ def _so_far(found: Found) -> str:
     return (
         f"{why}; the requirements hold at {key} {shown_value(found.holds_at)} and fail at {shown_value(found.fails_at)}"
     )
+
+
+def _empty(found: Found) -> str | None:
+    """At which value the runs hardly ever have a metric."""
+    for value, judged in found.points.items():
+        for one in judged.estimates if judged.state is State.NO_DATA else ():
+            if one.bounds is None:
+                seldom = f"in under {found.asked.rare * 100:g} % of the runs"
+                return f"at {shown_value(value)}, {one.requirement.metric} has a value {seldom}"
+    return None
 
 
 def support(found: Found) -> list[str]:
@@ -110,14 +122,29 @@ def assurance(found: Found) -> str:
     """What the error means."""
     asked = found.asked
     tolerances = ", ".join(f"{one.metric} ± {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
-    rests = any(one.assumes for judged in found.points.values() for one in judged.estimates)
-    assumed = f"; {ASSUMED}" if rests else ""
-    assumed += "".join(f"; {one}" for one in _had(found))
+    had = "".join(f"; {one}" for one in _had(found))
     return (
         f"probability of a wrong answer: at most {asked.error * 100:g} %, not counting values within the"
-        f" tolerance ({tolerances}){assumed};"
+        f" tolerance ({tolerances}){had};"
         f" {counted(found.runs, 'run')}"
     )
+
+
+def assumptions(found: Found) -> list[str]:
+    """What the answer takes for granted."""
+    asked, last = found.asked, len(found.asked.values) - 1
+    lines = []
+    if any(judged.assumes for judged in found.points.values()):
+        lines.append(assumption(asked.rare))
+    if found.verdict not in (Verdict.NOT_MONOTONE, Verdict.UNDECIDED):
+        checked = ", ".join(shown_value(asked.values[place]) for place in first_values(last))
+        lines.append(f"assumed: the requirements are monotone in {asked.key}, which was checked at {checked}")
+    return lines
+
+
+def sentences(found: Found) -> list[str]:
+    """Return the answer, what supports it, and what it assumes."""
+    return [answer(found), *support(found), assurance(found), *assumptions(found)]
 
 
 def _had(found: Found) -> list[str]:
@@ -134,7 +161,7 @@ def _had(found: Found) -> list[str]:
 
 def document(found: Found) -> dict[str, Any]:
     """Return capacity.json: the numbers, and the same in sentences."""
-    return found.json() | {"sentences": [answer(found), *support(found), assurance(found)]}
+    return found.json() | {"sentences": sentences(found)}
 
 
 def more_runs(found: Found) -> int:
@@ -171,7 +198,7 @@ def markdown(found: Found) -> str:
         f"Requirements on the mean over runs, with {span(asked)}:",
         wanted,
         *(["\n".join(f"- {line}" for line in support(found))] if support(found) else []),
-        f"{assurance(found)[0].upper()}{assurance(found)[1:]}.",
+        " ".join(f"{one[0].upper()}{one[1:]}." for one in (assurance(found), *assumptions(found))),
         _table(
             head(asked),
             [_cells(asked, value, one, each) for value, one in found.points.items() for each in one.estimates],

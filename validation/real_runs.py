@@ -1,0 +1,57 @@
+"""A metric of real runs as a distribution: most of them lie close together, a few have repairs and are much longer.
+
+    python -m validation.real_runs        # makes the 300 runs again, and writes real_runs.csv
+
+Model     the 95th percentile of the delay in runs of 10 s of scenarios/first.yaml, one number for each run
+Shapes    values: float64 (300,)
+Units     s
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.shipped import SCENARIOS
+from mobilenet.studies.csv_tables import values_of_runs
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.spark import local_master
+from mobilenet.studies.study import run_study
+
+FILE = Path(__file__).with_suffix(".csv")
+METRIC = "delivery_delay_p95_s"
+RUNS = 300
+
+
+@cache
+def values() -> NDArray[np.float64]:
+    """Return the stored numbers."""
+    return np.array(FILE.read_text().split()[1:], dtype=np.float64)
+
+
+def drawn(stream: np.random.Generator, runs: int) -> NDArray[np.float64]:
+    """Draw from the stored numbers."""
+    return stream.choice(values(), runs)
+
+
+def relative(stream: np.random.Generator, runs: int) -> NDArray[np.float64]:
+    """Draw from them, divided by their mean."""
+    return drawn(stream, runs) / float(np.mean(values()))
+
+
+def main() -> None:
+    wanted = {"scenario": "first.yaml", "seed": 1, "set": {"duration_s": 10}, "replications": {"min": RUNS}}
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        run_study(Study.of(wanted, SCENARIOS, "real runs"), out, local_master(None), lambda standing: None)
+        found = values_of_runs(out, [METRIC])[0, METRIC]
+    FILE.write_text("\n".join([METRIC, *(f"{found[number]:.4g}" for number in sorted(found))]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
