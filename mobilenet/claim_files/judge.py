@@ -205,15 +205,15 @@ def _is_met(side: Side) -> bool:
 
 
 def _holds(side: Side, margin: float) -> bool:
-    at_most = side.test.at_most
-    found = _bounds(side, *_parts(side.test, side.test.bound + (margin if at_most else -margin)))
-    return found.high <= 0 if at_most else found.low >= 0
+    if side.test.at_most:
+        return _high(side, *_parts(side.test, side.test.bound + margin)) <= 0
+    return _low(side, *_parts(side.test, side.test.bound - margin)) >= 0
 
 
 def _fails(side: Side, margin: float) -> bool:
-    at_most = side.test.at_most
-    found = _bounds(side, *_parts(side.test, side.test.bound - (margin if at_most else -margin)))
-    return found.low > 0 if at_most else found.high < 0
+    if side.test.at_most:
+        return _low(side, *_parts(side.test, side.test.bound - margin)) > 0
+    return _high(side, *_parts(side.test, side.test.bound + margin)) < 0
 
 
 def _parts(test: Inequality, bound: float) -> tuple[float, float]:
@@ -227,21 +227,27 @@ def _mean(values: Values) -> float:
     return math.inf if np.max(values) == math.inf else -math.inf
 
 
-def _bounds(side: Side, factor: float, shift: float) -> Bounds:
-    """Bounds of the mean of value - factor * other - shift."""
-    values, error = side.less(factor, shift), side.error
-    mean = _mean(values)
-    if error is None or math.isinf(mean):
-        return Bounds(mean, mean, mean)
-    least, most = side.limits(factor, shift)
-    return Bounds(mean, lower(values, least, side.below, error), upper(values, most, side.above, error))
+def _low(side: Side, factor: float, shift: float) -> float:
+    """The lower bound of the mean of value - factor * other - shift."""
+    values = side.less(factor, shift)
+    if side.error is None or not np.all(np.isfinite(values)):
+        return _mean(values)
+    return lower(values, side.limits(factor, shift)[0], side.below, side.error)
+
+
+def _high(side: Side, factor: float, shift: float) -> float:
+    """The upper bound of the same."""
+    values = side.less(factor, shift)
+    if side.error is None or not np.all(np.isfinite(values)):
+        return _mean(values)
+    return upper(values, side.limits(factor, shift)[1], side.above, side.error)
 
 
 def _interval(side: Side) -> Bounds | None:
     """The value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
     least, most = limits(side.metric)
     if not side.test.is_ratio:
-        found = _bounds(side, 1.0, 0.0)
+        found = Bounds(_mean(side.less(1.0, 0.0)), _low(side, 1.0, 0.0), _high(side, 1.0, 0.0))
         return found if side.test.other is not None else clipped(found, least, most)
     below, mean = side.mean_of_other, float(np.mean(side.value))
     if below <= 0:
@@ -257,8 +263,7 @@ def _end(side: Side, ratio: float, is_low: bool) -> float:
     """Where the bounds begin to exclude a ratio; infinite where they do not exclude any."""
 
     def excluded(at: float) -> bool:
-        bounds = _bounds(side, at, 0.0)
-        return bounds.low > 0 if is_low else bounds.high < 0
+        return _low(side, at, 0.0) > 0 if is_low else _high(side, at, 0.0) < 0
 
     sign, width = (-1 if is_low else 1), max(abs(ratio), 1e-9) * 0.01
     while not excluded(ratio + sign * width):

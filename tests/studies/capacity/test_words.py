@@ -12,7 +12,17 @@ from mobilenet.studies.capacity.answer import Asked, Found
 from mobilenet.studies.capacity.feasibility import Judge, Judged, State
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict
-from mobilenet.studies.capacity.words import answer, assurance, document, head, headline, markdown, point_rows, support
+from mobilenet.studies.capacity.words import (
+    answer,
+    assurance,
+    document,
+    head,
+    headline,
+    markdown,
+    point_rows,
+    sentences,
+    support,
+)
 from mobilenet.studies.statistics import Bounds
 
 DELAY = Requirement("delivery_delay_mean_s", True, 1.0, 0.05)
@@ -39,7 +49,7 @@ def found(points: dict[float, Judged], holds_at: float, fails_at: float, *wanted
 @pytest.fixture
 def two() -> Found:
     """At 0.1 only the delay fails."""
-    judge = Judge((DELAY, RATIO), 0.004)
+    judge = Judge((DELAY, RATIO), 0.004, rare=0.6)
     return found({0.0: judge.judge(rows(0.5, 0.8)), 0.1: judge.judge(rows(2.0, 0.8))}, 0.0, 0.1, DELAY, RATIO)
 
 
@@ -58,7 +68,7 @@ def test_each_row_has_the_state_of_its_requirement(two: Found) -> None:
 
 
 def test_one_requirement_needs_no_column_for_all(two: Found) -> None:
-    judge = Judge((DELAY,), 0.004)
+    judge = Judge((DELAY,), 0.004, rare=0.6)
     one = found({0.0: judge.judge(rows(0.5, 1)), 0.1: judge.judge(rows(2.0, 1))}, 0.0, 0.1, DELAY)
     assert head(one.asked)[-1] == "decision" and [row[-1] for row in point_rows(one)] == ["holds", "fails"]
 
@@ -70,31 +80,47 @@ def test_a_figure_has_the_marks_of_each_requirement(two: Found, tmp_path: Path) 
 
 
 def test_a_backlog_that_may_grow_keeps_a_row_open() -> None:
-    judged = Judge((DELAY,), 0.004).judge(rows(0.5, 1.0))
+    judged = Judge((DELAY,), 0.004, rare=0.6).judge(rows(0.5, 1.0))
     (own,) = judged.estimates
     assert judged.of(own) == (State.HOLDS, True)
     growing = judged._replace(state=State.OPEN, may_run_away=True)
     assert growing.of(own) == (State.OPEN, False)
     (row,) = point_rows(found({0.0: growing}, 0.0, 0.0, DELAY))
     assert row[-1] == "open, backlog may grow without bound"
-    away = Judge((DELAY, RATIO), 0.004).judge(rows(0.5, 0.8, 0.9))
+    away = Judge((DELAY, RATIO), 0.004, rare=0.6).judge(rows(0.5, 0.8, 0.9))
     assert away.runs_away and {away.of(one)[0] for one in away.estimates} == {State.FAILS}
     one = found({0.0: away}, 0.0, 0.0, DELAY, RATIO)
     assert {row[-2] for row in point_rows(one)} == {"fails, backlog grows without bound"}
 
 
 def test_the_answer_states_how_many_runs_have_the_metric() -> None:
-    judge = Judge((DELAY,), 0.004)
+    judge = Judge((DELAY,), 0.004, rare=0.6)
     holds, fails = rows(0.5, 1.0), rows(2.0, 1.0)
     holds[1::2] = [{} for _ in holds[1::2]]
     one = found({0.0: judge.judge(holds), 0.1: judge.judge(fails)}, 0.0, 0.1, DELAY)
     assert "in 10 of 20 runs (" in support(one)[0] and "runs (" not in support(one)[1]
     assert "only 20 of 30 runs have delivery_delay_mean_s, and its means are taken over these" in assurance(one)
     assert [row[2] for row in point_rows(one)] == ["10 of 20", "10"]
-    none = {value: judge.judge([{}] * 40) for value in (0.0, 0.1)}
+    none = {value: Judge((DELAY,), 0.004).judge([{}] * 40) for value in (0.0, 0.1)}
     open_ = Found(found(none, 0.0, 0.1, DELAY).asked, Verdict.UNDECIDED, None, None, none, 80, True)
     assert "is used up, and too few runs have a value for the metric" in answer(open_)
     assert support(open_)[0].endswith("has a value in 0 of 40 runs, too few for an interval")
+    points = {value: Judge((DELAY,), 0.004).judge([{}] * 400) for value in (0.0, 0.1)}
+    never = Found(open_.asked, Verdict.UNDECIDED, None, None, points, 312)
+    assert answer(never) == "undecided: at 0, delivery_delay_mean_s has a value in under 5 % of the runs"
+
+
+def test_what_the_answer_assumes(two: Found) -> None:
+    monotone = "assumed: the requirements are monotone in wireless.loss, which was checked at 0, 0.1"
+    assert sentences(two)[-1] == monotone and monotone in markdown(two).replace("Assumed", "assumed")
+    assert sentences(two)[-2] == "outcomes in under 5 % of the runs could have been missed"
+    delays = [{"delivery_delay_mean_s": 0.5 + place % 4 / 4} for place in range(400)]
+    contradicted = Judge((DELAY._replace(limit=1.1),), 0.004).judge(delays)
+    assert contradicted.state is State.HOLDS and not contradicted.assumes
+    one = found({0.0: contradicted, 0.1: close(State.FAILS, True)}, 0.0, 0.1, DELAY)
+    assert "missed" not in "".join(sentences(one))
+    undecided = Found(two.asked, Verdict.UNDECIDED, 0.0, 0.1, two.points, 80, True)
+    assert "monotone" not in "".join(sentences(undecided))
 
 
 def close(state: State, is_clear: bool) -> Judged:
@@ -129,7 +155,7 @@ def test_intervals_end_at_the_limits_of_the_metric() -> None:
     runs = [
         {"delivery_delay_mean_s": 0.001 * 40**place, "delivery_ratio": 1.0 - 0.4 * (place == 2)} for place in (0, 1, 2)
     ]
-    judged = Judge((DELAY, RATIO), 0.004)._look(runs * 4, 0.1, 20)
+    judged = Judge((DELAY, RATIO), 0.004, rare=0.6)._look(runs * 4, 0.1, 20)
     delay, ratio = (one.bounds for one in judged.estimates)
     assert delay is not None and ratio is not None and delay.low == 0 and ratio.high == 1
 
@@ -138,7 +164,7 @@ def test_bars_without_an_end_leave_the_panel(tmp_path: Path) -> None:
     """Twenty equal runs of a metric without limits."""
     judge = Judge((FREE,), 0.004)
     points = {value: judge.judge([{"own_metric": 0.5 + value}] * 20) for value in (0.0, 0.1)}
-    assert points[0.0].estimates[0].bounds == Bounds(0.5, -math.inf, math.inf)
+    assert points[0.0].estimates[0].bounds == Bounds(0.5, 0.5, math.inf)
     one = found(points, 0.0, 0.1, FREE)
     with compose(one) as figure:
         low, high = figure.axes[0].get_ylim()
