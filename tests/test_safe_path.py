@@ -46,7 +46,8 @@ factors: {wireless.loss: [0, 0.2]}
 replications: {min: 2}
 compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 """
-CLAIMS = """experiments: {e: {scenario: first.yaml, set: {duration_s: 2}}}
+CLAIMS = """rare: 0.5
+experiments: {e: {scenario: first.yaml, set: {duration_s: 2}}}
 claims:
   few: {relation: within, metric: broadcasts, value: {experiment: e}, at_most: 1000}
   safe: {relation: no_violation, schedules: 2}
@@ -76,7 +77,7 @@ CALLS: dict[str, list[str]] = {
     "compare": [f"compare {OF_STUDY}"],
     "capacity": [
         f"capacity {SCENARIO} --vary wireless.loss --from 0 --to 0.1 --resolution 0.1 --require broadcasts<=1000"
-        " --set duration_s=2 --workers 1"
+        " --rare 0.5 --set duration_s=2 --workers 1"
     ],
     "sensitivity": [
         f"sensitivity {SCENARIO} --keys workload.interval_s=1:5,wireless.loss=0:0.3 --trajectories 4"

@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 CLAIMS = """\
 name: Loss
+rare: 0.5
 experiments:
   loss:
     scenario: first.yaml

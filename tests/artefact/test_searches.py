@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 SEARCH = (
     "capacity", str(FIRST), "--vary", "wireless.loss", "--from", "0", "--to", "0.4", "--resolution", "0.1", "--require",
-    "delivery_delay_mean_s <= 0.4", "--tolerance", "0.3", "--set", "duration_s=4", "--out", "loss",
+    "delivery_delay_mean_s <= 0.4", "--tolerance", "0.3", "--rare", "0.5", "--set", "duration_s=4", "--out", "loss",
 )  # fmt: skip
 SCREEN = (
     "sensitivity", str(FIRST), "--keys", "workload.interval_s=1:3,wireless.loss=0:0.2,protocol.repair",
@@ -133,6 +133,7 @@ def with_command(folder: Path, change: tuple[str, str]) -> None:
         ("loss", ("mobilenet capacity", "mobilenet study"), "does not contain the command that made it"),
         ("loss", (" --tolerance 0.3", " --tolerance 0.3 --out /tmp/x"), "does not contain the command that made it"),
         ("loss", (" --tolerance 0.3", ""), None),
+        ("loss", (" --rare 0.5", " --rare 0.9"), "--rare 0.9: expected a share of the runs from 0.001 to 0.5"),
         ("loss", ("--to 0.4", "--to 0.5"), "its factors do not follow from the command in capacity.json"),
         ("loss", ("--vary wireless.loss", "--vary wireless.range_m"), "its factors do not follow from the command"),
         ("loss", ("duration_s=4", "duration_s=5"), "its set do not follow from the command in capacity.json"),

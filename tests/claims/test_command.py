@@ -25,6 +25,7 @@ pytestmark = pytest.mark.spark
 
 FILE = """\
 name: Loss
+rare: 0.5
 experiments:
   loss:
     scenario: first.yaml
@@ -93,8 +94,9 @@ def test_what_it_prints(place: Path) -> None:
     assert any(line.endswith("mobilenet swarm --count 6 --seed 1 --protocol best_effort") for line in lines)
     assert (
         "6 claims: 4 hold, 1 does not hold, 1 undecided; probability that any answer outside the margins is wrong: at"
-        " most 5 %" in lines[-2]
+        " most 5 %" in lines[-3]
     )
+    assert lines[-2] == "outcomes in under 50 % of the runs could have been missed, for 4 of 6 claims"
     assert lines[-1] == "Next: look at out/claims.md"
 
 
@@ -102,6 +104,7 @@ def test_what_it_leaves(place: Path) -> None:
     found = json.loads((place / "out" / "claims.json").read_text())
     table = pd.read_csv(place / "out" / "claims.csv")
     assert [one["claim"] for one in found["claims"]] == list(table["claim"]) and found["error"] == 0.05
+    assert found["rare"] == 0.5
     assert pd.read_parquet(place / "out" / "claims.parquet")["answer"].tolist() == table["answer"].tolist()
     fast = found["claims"][0]
     assert fast["low"] < fast["value"] < fast["high"] and fast["unit"] == "s" and fast["replications"] >= 10
@@ -197,7 +200,7 @@ def test_from_python(place: Path, tmp_path: Path) -> None:
     assert found.answers["value"].tolist()[:3] == pytest.approx(table["value"].tolist()[:3])
     assert not found.unexpected and not found.left and not found.failed
     assert found.runs == len(found.study("loss").runs) + len(found.study("again").runs)
-    assert found.sentences()[-1].startswith("6 claims: 4 hold, ") and "<li>fast: holds" in found._repr_html_()
+    assert found.sentences()[-2].startswith("6 claims: 4 hold, ") and "<li>fast: holds" in found._repr_html_()
     with pytest.raises(KeyError, match="unknown claim 'fest'"):
         found["fest"]
     with pytest.raises(StudyError, match=r"unknown experiment 'los' \(did you mean 'loss'"):

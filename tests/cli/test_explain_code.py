@@ -15,6 +15,7 @@ from .command import mobilenet
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 CLAIMS = """\
+rare: 0.5
 experiments:
   aloha: {scenario: aloha.yaml, set: {duration_s: 1}}
 claims:
@@ -51,7 +52,7 @@ def test_claims_and_their_studies(tmp_path: Path) -> None:
 def test_a_capacity_search_and_a_screening(tmp_path: Path) -> None:
     aloha(tmp_path)
     bare = "aloha.yaml --set duration_s=1 --allow-code --workers 1 --out out"
-    asked = "--vary hosts.count --from 2 --to 4 --require 'collision_ratio_addressed <= 0.9'"
+    asked = "--vary hosts.count --from 2 --to 4 --require 'collision_ratio_addressed <= 0.9' --rare 0.5"
     done = mobilenet("capacity", *shlex.split(f"{bare} {asked}"), place=tmp_path)
     assert done.returncode == 0, done
     for name in ("capacity.json", "capacity.svg", "capacity.md", "capacity.csv"):

@@ -40,7 +40,7 @@ def require_same_files(one: Path, other: Path) -> None:
 
 
 def test_of_a_capacity_search(tmp_path: Path) -> None:
-    asked = capacities.Question(FIRST, "wireless.loss", 0, 0.4, (REQUIRE,), budget=60, set=("duration_s=5",))
+    asked = capacities.Question(FIRST, "wireless.loss", 0, 0.4, (REQUIRE,), budget=60, set=("duration_s=5",), rare=0.2)
     create(capacities.plan(asked).study, tmp_path / "found")
     with stamping_of(tmp_path / "found", capacities.normal_form(asked, False)):
         write_json(tmp_path / "found" / "capacity.json", in_document({}))

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.spark
 
 BARE = (
     "capacity", str(FIRST), "--vary", "wireless.loss", "--from", "0", "--to", "0.8", "--set", "duration_s=8",
+    "--rare", "0.5",
 )  # fmt: skip
 ASKED = (*BARE, "--resolution", "0.1", "--require", "delivery_delay_mean_s <= 0.4", "--tolerance", "0.3")
 WRITTEN = ("capacity.json", "capacity.csv", "capacity.md", "capacity.svg", "runs.csv", "tables/summary.csv")
@@ -54,6 +55,11 @@ def test_what_it_prints(place: Path) -> None:
     assert any(
         line.startswith("probability of a wrong answer: at most 5 %, not counting values within the tol")
         for line in lines
+    )
+    assert lines[-3] == "outcomes in under 50 % of the runs could have been missed"
+    assert (
+        lines[-2]
+        == "assumed: the requirements are monotone in wireless.loss, which was checked at 0, 0.2, 0.4, 0.6, 0.8"
     )
     assert lines[-1] == "Next: mobilenet report studies/first-capacity-loss"
     assert mobilenet(*shlex.split(lines[-1].removeprefix("Next: mobilenet ")), place=place).returncode == 0
@@ -100,7 +106,8 @@ def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
     done = mobilenet(*ASKED, "--json", place=place)
     kept = json.loads((out / "capacity.json").read_text())
     search = "mobilenet capacity STUDY/configurations/c000/scenario.yaml --vary wireless.loss --from 0 --to 0.8"
-    assert kept.pop(KEY)["command"].startswith(search)
+    command = kept.pop(KEY)["command"]
+    assert command.startswith(search) and "--rare 0.5" in command and kept["rare"] == 0.5
     assert json.loads(done.stdout) == kept
     assert {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")} == before
 
@@ -126,7 +133,7 @@ def test_undecided_within_the_budget_and_the_printed_command_resumes(place: Path
     assert done.returncode == 4, done
     assert "undecided: the budget of 60 runs is used up; the requirements hold at wireless.loss " in done.stdout
     again = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)[-1]
-    assert "--budget" in again and "--resolution 0.1" in again
+    assert "--budget" in again and "--rare 0.5" in again and "--resolution 0.1" in again
     done = mobilenet(*shlex.split(again), "--workers", "2", place=place)
     assert done.returncode in (0, 4) and json.loads((place / "short" / "capacity.json").read_text())["runs"] > 60
 
@@ -153,8 +160,8 @@ def test_without_a_threshold(requirement: str, answer: str, place: Path) -> None
 
 def test_whole_keys_from_python(place: Path) -> None:
     found = package.capacity(
-        FIRST, "hosts.count", 2, 26, "broadcasts <= 40", tolerance=0.1, resolution=4, overrides={"duration_s": 5},
-        out=place / "hosts", workers=2,
+        FIRST, "hosts.count", 2, 26, "broadcasts <= 40", tolerance=0.1, resolution=4, rare=0.5,
+        overrides={"duration_s": 5}, out=place / "hosts", workers=2,
     )  # fmt: skip
     assert (
         found.verdict == "largest" and isinstance(found.value, int) and found.interval == (found.value, found.value + 4)
@@ -196,8 +203,8 @@ def test_failed_runs_leave_it_unfinished(tmp_path: Path) -> None:
     (tmp_path / "queue.yaml").write_text((here / "queue.yaml").read_text())
     done = mobilenet(
         "capacity", "queue.yaml", "--vary", "protocol.settings.service_s", "--from", "0.1", "--to", "0.4",
-        "--resolution", "0.3", "--require", "broadcasts >= 1", "--set", "duration_s=22", "--allow-code", "--workers",
-        "1", "--out", "out", place=tmp_path,
+        "--resolution", "0.3", "--rare", "0.5", "--require", "broadcasts >= 1", "--set", "duration_s=22",
+        "--allow-code", "--workers", "1", "--out", "out", place=tmp_path,
     )  # fmt: skip
     assert done.returncode == 3, done
     assert "failed: c001-r0001: " in done.stdout and "undecided: 10 runs failed" in done.stdout
