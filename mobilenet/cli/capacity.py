@@ -44,10 +44,7 @@ def capacity(
     ] = None,
     error: Annotated[float, typer.Option("--error", metavar="P", help="Maximum probability of a wrong answer.")] = 0.05,
     rare: Annotated[
-        float,
-        typer.Option(
-            "--rare", metavar="SHARE", help="Outcomes in a smaller share of the runs may be missed; larger is cheaper."
-        ),
+        float, typer.Option("--rare", metavar="SHARE", help="Outcomes in a smaller share of the runs may be missed.")
     ] = 0.05,
     budget: Annotated[int, typer.Option("--budget", min=1, metavar="N", help="Maximum number of runs.")] = 2000,
     out: Annotated[

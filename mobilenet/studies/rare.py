@@ -42,7 +42,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(n: int, contradicting: int, error: Error) -> Unseen:
-    """Return what a verdict from n runs has to allow for if so many of them contradict it."""
+    """Return what a verdict from n runs has to allow for."""
     if contradicting >= ENOUGH:
         return Unseen()
     if is_rare(n, contradicting, error._replace(at_all_looks=error.at_all_looks / 2 ** (contradicting + 1))):
