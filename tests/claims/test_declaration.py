@@ -111,6 +111,7 @@ def test_exact_claims_get_no_share_of_the_error(place: Path) -> None:
          "claims.yaml:6: experiments.loss.factors.hosts.cont: level 6: hosts.cont: "
          "unknown key; did you mean 'count'?"),
         ("experiments:", "error: 2\nexperiments:", "claims.yaml:1: error: should be at most 0.5, got 2"),
+        ("experiments:", "rare: 0\nexperiments:", "claims.yaml:1: rare: should be at least 0.001, got 0"),
         ("experiments:", "replications: 5\nexperiments:", "replications: should be at least 10, got 5"),
         ("  loss:", "  claims.json: {scenario: first.yaml}\n  loss:",
          "claims.yaml:2: experiments.claims.json: `mobilenet claims` writes a file or folder of this name; expected"),

@@ -95,6 +95,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     ),
     "a tolerance": (("wireless.loss", 0, 1), {"tolerance": 1.5}, "--tolerance 1.5: expected a share of the limit"),
     "an error": (("wireless.loss", 0, 1), {"error": 0.0}, "--error 0: expected a probability from 0.0001 to 0.5"),
+    "a share": (("wireless.loss", 0, 1), {"rare": 0.6}, "--rare 0.6: expected a share of the runs from 0.001 to 0.5"),
     "set twice": (("wireless.loss", 0, 1), {"set": ("wireless.loss=1",)}, "--set wireless.loss: it is the key that"),
     "set badly": (("wireless.loss", 0, 1), {"set": ("wireless.rang=1",)}, "--set wireless.rang=1: wireless.rang: unk"),
     "no equals sign": (("wireless.loss", 0, 1), {"set": ("loss",)}, "--set loss: expected key=value, such as"),
