@@ -66,8 +66,16 @@ class Shown:
 
     @property
     def stalls(self) -> list[Stall]:
-        """In order of time; those of the two directions may overlap."""
-        return sorted(stall for one in self.connection.sendings for stall in one.stalls)
+        """The times with a stall in either direction, in order."""
+        found: list[Stall] = []
+        for stall in sorted(stall for one in self.connection.sendings for stall in one.stalls):
+            end_ns = stall.since_ns + stall.took_ns
+            if found and stall.since_ns <= found[-1].since_ns + found[-1].took_ns:
+                last = found.pop()
+                end_ns = max(end_ns, last.since_ns + last.took_ns)
+                stall = Stall(last.since_ns, end_ns - last.since_ns)
+            found.append(stall)
+        return found
 
     def rates(self, edges_ns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bytes per second between each two of these times."""

@@ -60,7 +60,7 @@ Mobilenet.connections = (app) => {
     return known.length ? known.reduce((a, b) => a + b) / known.length : null;
   };
   const summary = (one) => {
-    const words = [bytes(one.carried) + " in all", "sent again " + percent(one.again)],
+    const words = [bytes(one.carried) + " in all"].concat(one.again ? ["sent again " + percent(one.again)] : []),
       survived = one.handoffs.filter((each) => each.survived).length,
       before = times(one, "before_s"),
       after = times(one, "after_s");
