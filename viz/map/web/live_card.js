@@ -91,7 +91,7 @@ Mobilenet.liveCard = (app, kind, i) => {
     messages = el("div.mn-list"),
     inside = el("div"),
     deliveries = kind === "host" && run.live.has_deliveries ? [heading("Latest deliveries"), messages] : [],
-    body = el("div", packets.box, ...deliveries, inside);
+    body = el("div", ...deliveries, inside);
   const lastOnes = (own) => {
     const t = app.clock.t,
       end = Mobilenet.upTo(own.time, t),
@@ -142,5 +142,5 @@ Mobilenet.liveCard = (app, kind, i) => {
     if (card.keeps.length) inside.append(heading("Variables of the protocol"));
     for (const [field, value] of card.keeps) inside.append(explained(field, value, card.words));
   };
-  return { actions: buttons.nodes, top, body, update };
+  return { actions: buttons.nodes, top: el("div", top, packets.box), body, update };
 };

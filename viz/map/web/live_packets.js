@@ -89,6 +89,7 @@ Mobilenet.livePackets = (app) => {
       const key = arrow.sender + " " + arrow.receiver;
       if (arrow.label && arrow.sent_ns <= now_ns && !latest.has(key)) latest.set(key, arrow);
     }
+    const labelled = new Set(); // one label for each direction, that of the newest
     for (const arrow of latest.values()) {
       const from = place(arrow.sender),
         to = place(arrow.receiver);
@@ -107,7 +108,8 @@ Mobilenet.livePackets = (app) => {
       g.lineTo(...at(long - 17, 9));
       g.lineTo(...at(long - 17, 1));
       g.fill();
-      if (arrow.sender[0] === arrow.receiver[0]) continue; // on a wire it is the same packet
+      if (arrow.sender[0] === arrow.receiver[0] || labelled.has(arrow.sender[0])) continue; // wires have the same
+      labelled.add(arrow.sender[0]);
       const [x, y] = at(long / 2, 5);
       g.font = "600 11px system-ui, sans-serif";
       const width = g.measureText(arrow.label).width,
