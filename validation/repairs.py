@@ -58,7 +58,8 @@ class Scene(NamedTuple):
 
 def scenes(out: Path) -> Iterator[Scene]:
     hosts = out.name.rpartition("_")[2].replace("standing", "stationary")
-    studies = {radio: out / radio for radio in RADIOS} if not (out / "tables").is_dir() else {ALONE_ON.get(hosts, ""): out}
+    is_alone = (out / "tables").is_dir()
+    studies = {ALONE_ON.get(hosts, ""): out} if is_alone else {radio: out / radio for radio in RADIOS}
     for radio, study in studies.items():
         if not (study / "tables" / "runs.parquet").exists():
             continue
