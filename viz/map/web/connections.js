@@ -77,9 +77,9 @@ Mobilenet.connections = (app) => {
   const section = (node) => {
     const own = of(node),
       list = el("div"),
-      box = el("div", heading("Connections"), list);
-    box.hidden = !own.length;
+      box = el("div");
     if (!own.length) return { box, update: () => {} };
+    box.append(heading("Connections"), list);
     const lines = new Map();
     let all = own.length <= MOST;
     const make = (one) => {

@@ -35,8 +35,7 @@ Mobilenet.livePackets = (app) => {
   const section = (name) => {
     const hasCapture = run.live.has_packets && (name[0] === "h" || run.live.station_programs.includes(name)),
       inside = el("div"),
-      box = el("div", heading("Connections"), hasCapture ? capture(name) : "", inside);
-    box.hidden = !hasCapture;
+      box = hasCapture ? el("div", heading("Connections"), capture(name), inside) : el("div");
     const update = (packets) => {
       if (!packets) {
         inside.replaceChildren(note("Connections are known only for the current moment of the run."));
