@@ -43,11 +43,10 @@ class Unseen(NamedTuple):
 
 def unseen(n: int, contradicting: int, error: Error) -> Unseen:
     """Return what a verdict from n runs has to allow for."""
-    if contradicting >= ENOUGH:
-        return Unseen()
-    if is_rare(n, contradicting, error._replace(at_all_looks=error.at_all_looks / 2 ** (contradicting + 1))):
+    k = contradicting if contradicting < ENOUGH else 0  # none is like what no run has had
+    if is_rare(n, k, error._replace(at_all_looks=error.at_all_looks / 2 ** (k + 1))):
         return Unseen(is_assumed=True)
-    return Unseen(_largest_share(n, contradicting, error.at_look / 2))
+    return Unseen(_largest_share(n, k, error.at_look / 2))
 
 
 def is_rare(n: int, seen: int, error: Error) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from mobilenet.engine.random_streams import generator
@@ -163,8 +164,8 @@ def test_a_verdict_needs_runs_that_contradict_it_or_enough_runs_to_have_seen_the
     found = judge.judge(rows(0.5, 400, 0.01))
     assert (found.state, found.n, found.assumes) == (State.HOLDS, 156, True)
     long: list[Row] = [row if place % 5 else {"delay": 1.5} for place, row in enumerate(rows(0.5, 400, 0.01))]
-    found = judge.judge(long)  # the eighth one is run 36
-    assert (found.state, found.n, found.assumes) == (State.HOLDS, 56, False)
+    found = judge.judge(long)  # the eighth one is run 36, but others may be longer still
+    assert (found.state, found.n, found.assumes) == (State.HOLDS, 156, True)
 
 
 def test_a_delay_far_above_its_limit_fails_soon() -> None:
@@ -188,6 +189,16 @@ def test_a_few_long_runs_far_from_a_cluster_are_not_overlooked(share: float) -> 
     assert wrong == 0
 
 
+def test_ordinary_runs_beyond_the_limit_do_not_hide_rare_ones_that_are_farther() -> None:
+    """Most runs are at 0.8 or 1.06, and 6 % of them are 5 longer, so that the mean is 1.2."""
+    wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
+    for seed in range(50):
+        stream = generator(seed, "farther", "0")
+        values = np.where(stream.random(2_000) < 0.6, 0.8, 1.06) + 5 * (stream.random(2_000) < 0.06)
+        wrong += judge.judge([{"delay": float(value)} for value in values]).state is State.HOLDS
+    assert wrong <= 1
+
+
 def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -> None:
     judge = Judge((DELAY,), 0.005)
     equal: list[Row] = [{"delay": 0.0, "delivery_ratio": 1.0}] * 400
@@ -200,4 +211,4 @@ def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -
     few: list[Row] = [{"delay": float(place % 20 == 0)} for place in range(400)]  # eight of 141 runs are above
     judge = Judge((Requirement("delay", True, 0.8, 0.1),), 0.005)
     assert judge.judge(few[:111]).state is State.OPEN
-    assert judge.judge(few).n == 156 and not judge.judge(few).assumes
+    assert judge.judge(few).n == 156 and judge.judge(few).assumes
