@@ -1,13 +1,14 @@
 """Bounds of a mean that allow for outcomes which no run has had yet.
 
 Model     a verdict, such as "the mean is below the limit", rests on n runs, of which k contradict it: their values lie
-          on the other side of the limit. While k is small, the variance does not show what the other outcomes may
-          be. So bounds from the variance are valid only if k is at least ENOUGH, or if there were enough runs for
-          contradicting outcomes in a share of RARE of the runs to occur more often (the exact binomial bound of Clopper
-          and Pearson). The error for this is spent once: for each k, only the first look with enough runs matters, so
-          k = 0, 1, 2, ... get 1/2, 1/4, 1/8, ... of it. Until then, contradicting outcomes may have any share q that is
-          consistent with k, and any value that the metric allows: the bound is (1 - q) times the one from the variance
-          plus q times the end of the metric. A metric without this end has an infinite bound
+          on the other side of the limit. The variance does not show outcomes that no run has had. So bounds from the
+          variance are valid only if there were enough runs for contradicting outcomes in a share of RARE of the runs
+          to occur more often than k times (the exact binomial bound of Clopper and Pearson). From ENOUGH contradicting
+          runs on, the variance shows what these are like; what remains are outcomes farther away than all others, so
+          the bound is that for k = 0. The error for this is spent once: for each k, only the first look with enough
+          runs matters, so k = 0, 1, 2, ... get 1/2, 1/4, 1/8, ... of it. Until then, contradicting outcomes may have any
+          share q that is consistent with k, and any value that the metric allows: the bound is (1 - q) times the one
+          from the variance plus q times the end of the metric. A metric without this end has an infinite bound
 Shapes    values: float64 (replications,)
 Units     those of the values
 Errors    ValueError for fewer than three values
@@ -22,7 +23,7 @@ from mobilenet.studies.statistics import Bounds, Values, skewed_bounds
 
 RARE = 0.05  # outcomes in a smaller share of the runs may be missed, unless another share is given
 LEAST_RARE, MOST_RARE = 0.001, 0.5  # that may be given
-ENOUGH = 8  # runs that contradict a verdict, for bounds from the variance
+ENOUGH = 8  # runs that contradict a verdict, for the variance to show what they are like
 OF_RARE = 0.25  # the share of the error for outcomes that are not rare, and yet were not seen
 
 
