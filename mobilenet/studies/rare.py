@@ -7,8 +7,8 @@ Model     a verdict, such as "the mean is below the limit", rests on n runs, of 
           runs on, the variance shows what these are like; what remains are outcomes farther away than all others, so
           the bound is that for k = 0. The error for this is spent once: for each k, only the first look with enough
           runs matters, so k = 0, 1, 2, ... get 1/2, 1/4, 1/8, ... of it. Until then, contradicting outcomes may have
-          any share q that is consistent with k, and any value that the metric allows: the bound is (1 - q) times the one
-          from the variance plus q times the end of the metric. A metric without this end has an infinite bound
+          any share q that is consistent with k, and any value that the metric allows: the bound is (1 - q) times the
+          one from the variance plus q times the end of the metric. A metric without this end has an infinite bound
 Shapes    values: float64 (replications,)
 Units     those of the values
 Errors    ValueError for fewer than three values
