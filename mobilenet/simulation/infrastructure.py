@@ -11,7 +11,6 @@ Source    ours: docs/models/world.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.wired.network import WiredNetwork
@@ -19,7 +18,6 @@ from mobilenet.protocols.datagram_relay import Moved
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.nodes import Context, Node
 
-IMPAIRED = "impaired"  # purpose of the random streams
 Ends = tuple[int, int]  # of a link: two stations, the lower number first
 
 
@@ -74,13 +72,13 @@ class Infrastructure:
         """Lose more of a host's frames, and delay those that it sends."""
         node = self._hosts[host]
         self._impaired.add(host)
-        self._medium.impair(node.transceiver, loss, Stream(self._seed, IMPAIRED, node.name))
+        self._medium.impair(node.transceiver, loss, Stream(self._seed, "impaired", node.name))
         node.delay_frames(delay_ns)
 
     def impair_link(self, ends: Ends, loss: float, delay_ns: int) -> None:
         """Lose messages on a link, and delay them."""
         self._impaired_links.add(ends)
-        self._wires.impair(*ends, loss, delay_ns, partial(Stream, self._seed, IMPAIRED))
+        self._wires.impair(*ends, loss, delay_ns, lambda owner: Stream(self._seed, "impaired", owner))
 
     def repair(self) -> None:
         """The active part is over."""
