@@ -38,7 +38,7 @@ compare:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--repetitions", type=int, default=3, help="of whole searches and screenings (20 in docs/)")
+    parser.addoption("--repetitions", type=int, default=1, help="of whole searches and screenings (20 in docs/)")
 
 
 @pytest.fixture

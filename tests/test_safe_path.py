@@ -306,6 +306,7 @@ def test_all_processes_of_ours_are_started_so() -> None:
         "mobilenet.studies.spark",  # what Spark's workers are, over `for_children`
         "mobilenet.studies.cluster",  # the same; what runs there has its environment from spark.py
         "mobilenet.bench.programs",  # programs as users have them
+        "mobilenet.bench.packets",  # the same
     }
 
 

@@ -24,7 +24,7 @@ def test_a_few_files() -> None:
 @pytest.mark.timeout(900)
 def test_many_files(request: pytest.FixtureRequest) -> None:
     """200 where many repetitions are asked for."""
-    count = 200 if request.config.getoption("--repetitions") >= 20 else 60
+    count = 200 if request.config.getoption("--repetitions") >= 20 else 30
     found = repeated(count)
     print(found)
     assert found.wrong_files <= most_wrong(count) and found.decided >= 0.9 * found.claims

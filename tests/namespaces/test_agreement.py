@@ -69,17 +69,17 @@ def test_losses_and_throughput_of_iperf3(tmp_path: Path) -> None:
     commands = {"h0": ["iperf3", "-s"], "h1": "sleep 0.5; iperf3 -c h0 -u -b 9M -t 3 -J"}
     path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.3}, **_apart(tmp_path))
     done = played(path)
-    seen = json.loads(printed(done, "h1"))["end"]["sum"]
-    sent, received = (_datagrams(done, node, "10.77.0.2") for node in ("h1", "h0"))
-    assert sum(received) / sum(sent) < 0.95
-    assert seen["lost_packets"] / seen["packets"] == pytest.approx(1 - len(received) / len(sent), abs=0.01)
-    of_client = json.loads(printed(done, "h1"))["end"]["streams"][0]["udp"]
-    assert of_client["bytes"] == pytest.approx(sum(sent), rel=0.01)
+    seen = json.loads(printed(done, "h1"))["end"]
+    sent, received = (_numbered(done, node, "10.77.0.2") for node in ("h1", "h0"))
+    assert len(received) < 0.95 * len(sent)
+    lost = 1 - len(received) / max(received)  # iperf3 knows of no packets after the last one that arrived
+    assert seen["sum"]["lost_packets"] / seen["sum"]["packets"] == pytest.approx(lost, abs=0.01)
+    assert seen["streams"][0]["udp"]["bytes"] == pytest.approx(sum(sent.values()), rel=0.01)
 
 
-def _datagrams(done: Run, node: str, source: str) -> list[int]:
-    """Bytes of the payload of each UDP packet from this source in a capture, without those that only open the test."""
+def _numbered(done: Run, node: str, source: str) -> dict[int, int]:
+    """From a capture: the number of each of iperf3's packets from this source -> bytes of its payload."""
     address = bytes(map(int, source.split(".")))
     packets = (packet for _, packet in packets_in(done.path / "packets" / f"{node}.pcap"))
-    sizes = (len(packet) - 28 for packet in packets if packet[9] == UDP and packet[12:16] == address)
-    return [size for size in sizes if size > 100]
+    data = (packet[28:] for packet in packets if packet[9] == UDP and packet[12:16] == address)
+    return {int.from_bytes(each[8:12]): len(each) for each in data if len(each) > 100}  # shorter: they open the test
