@@ -94,11 +94,14 @@ def _interventions(stream: random.Random, hosts: int, stations: int) -> list[dic
             ({"do": "leave", "host": host}, {"do": "join", "host": host}),
             ({"do": "radio_off", "station": f"s{station}"}, {"do": "radio_on", "station": f"s{station}"}),
             ({"do": "loss", "loss": stream.random()}, {"do": "loss", "loss": 0}),
+            ({"do": "impair", "host": host, "loss": 0.3, "delay_s": 0.02}, {"do": "impair", "host": host}),
             ({"do": "drag", "host": host, "to_m": [stream.uniform(-50, 300), 0]}, None),
         ]
         if station:
             link = [f"s{station - 1}", f"s{station}"]
             pairs.append(({"do": "cut", "link": link, "loses": stream.random() < 0.5}, {"do": "mend", "link": link}))
+            impaired = {"do": "impair_link", "link": link, "loss": 0.2, "delay_s": 0.05}
+            pairs.append((impaired, {"do": "impair_link", "link": link}))
         first, second_one = stream.choice(pairs)
         found.append({"at_s": at_s, **first})
         if second_one is not None:
