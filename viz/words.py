@@ -43,7 +43,7 @@ PROPERTIES = {
 }
 
 
-NO_MEAN = "A cross marks an unstable configuration: the backlog grows until the end, so a mean does not exist."
+NO_MEAN = "A cross marks an unstable configuration: the backlog grows until the end, so no mean exists."
 
 
 def with_interval(metric: str, mean: float | None, low: float | None, high: float | None) -> tuple[str, str, str]:

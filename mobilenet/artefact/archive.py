@@ -41,7 +41,7 @@ class Archive:
     def _checksums(self) -> tuple[dict[str, str], dict[str, str | None]]:
         """Return the SHA-256 of each file by name, and the versions of what made the archive."""
         if CHECKSUMS not in self._infos:
-            raise self.problem(f"{CHECKSUMS} is missing; expected an archive that `mobilenet artefact` has made")
+            raise self.problem(f"{CHECKSUMS} is missing; expected an archive made by `mobilenet artefact`")
         if self._infos[CHECKSUMS].file_size > MOST_LIST_BYTES:
             raise self.problem(f"{CHECKSUMS} has more than {MOST_LIST_BYTES:,} bytes")
         try:

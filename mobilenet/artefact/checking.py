@@ -84,9 +84,10 @@ def check(path: Path, out: Path | None, how: How) -> Checked:
             lines += [] if differences else differing_statements(kept, parts, by)
             unchecked = not_compared(kept, parts, not differences)
     promise = (
-        f"the same bits are not promised: {differences[0]}" if differences else "the versions are the same, so the same"
-        " bits are promised"
-    )  # fmt: skip
+        f"bit-identical results are not promised: {differences[0]}"
+        if differences
+        else "the versions are the same, so bit-identical results are promised"
+    )
     return Checked(lines, digest, promise, unchecked)
 
 
@@ -202,12 +203,12 @@ def _differences(before: dict[str, str | None]) -> list[str]:
     """Return which versions are not those with which the archive was made."""
     now = made_by()
     found = [
-        f"{name} is {now.get(name) or 'unknown'} here, and was {str(before.get(name) or 'unknown')[:40]}"
+        f"{name} is {now.get(name) or 'unknown'} here, but was {str(before.get(name) or 'unknown')[:40]}"
         for name in now
         if now[name] != before.get(name)
     ]
     if (now["commit"] or "").endswith("+"):
-        found.append("source files here were changed")
+        found.append("source files have been changed here")
     return found
 
 

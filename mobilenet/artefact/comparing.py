@@ -27,7 +27,7 @@ APART = ("effects", *SEARCHES)  # tables that are not compared with those of a s
 class Sameness(Enum):
     """What became of a study or a claim when it was run again."""
 
-    BITS = "same to the bit"
+    BITS = "bit-identical"
     NUMBERS = "same numbers"
     DIFFERS = "differs"
     UNFINISHED = "unfinished"

@@ -65,7 +65,7 @@ def _study(path: Path, place: str) -> Files:
         if any(part.startswith(".") or part == "__pycache__" for part in inside.parts):
             continue
         if one.is_symlink():
-            raise ArtefactError(f"{one}: is a link; expected a file that the study has written")
+            raise ArtefactError(f"{one}: is a link; expected a file written by the study")
         if one.is_file():
             files[f"{place}/{inside.as_posix()}"] = one.read_bytes()
     return files | {f"{place}/figures/{name}": data for name, data in _figures(path)}

@@ -70,7 +70,8 @@ def _require_plain_levels(file: Path) -> None:
     root = read(file)
     factors = root.value.get("factors") if isinstance(root.value, dict) else None
     for node in _names(factors) if factors is not None else ():
-        raise ArtefactError(f"{file}: {str(node.value)[:100]!r} is a file; expected levels of a search without files")
+        name = str(node.value)[:100]
+        raise ArtefactError(f"{file}: {name!r} is a file; expected a search whose levels are not files")
 
 
 def _value(node: Node, key: str) -> object:

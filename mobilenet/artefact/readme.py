@@ -23,7 +23,7 @@ OF_STUDIES = (
     "`studies/NAME/`", "a study: `study.yaml`, the scenario of each configuration with the files that it names,"
     " tables as CSV and Parquet, comparison, figures"
 )  # fmt: skip
-OF_SEARCHES = "; of a capacity search or a screening also its answer (`capacity.*`, `sensitivity.*`)"
+OF_SEARCHES = "; for a capacity search or a screening, also its answer (`capacity.*`, `sensitivity.*`)"
 OF_CLAIMS = (
     "`claims/NAME/`", "`claims.yaml`, its answers as JSON, CSV, Parquet and Markdown, and a study for each experiment"
 )  # fmt: skip

@@ -18,7 +18,7 @@ from mobilenet.quoting import counted, quoted
 def capacity(
     scenario: ScenarioFile,
     vary: Annotated[str, typer.Option("--vary", metavar="KEY", help="Numeric key, such as workload.interval_s.")],
-    low: Annotated[float, typer.Option("--from", metavar="A", help="One end of the values to search.")],
+    low: Annotated[float, typer.Option("--from", metavar="A", help="One end of the range to search.")],
     high: Annotated[float, typer.Option("--to", metavar="B", help="The other end.")],
     require: Annotated[
         list[str],

@@ -13,13 +13,20 @@ from mobilenet.cli.progress import error_console, progress
 from mobilenet.quoting import counted, cut, quoted, spelled_out
 
 LONGEST = 2000  # characters of a line
-
+REPEATED = (
+    "The run did not record the lines of its programs (record.programs), so it was repeated;"
+    " the fingerprint is the same."
+)
 
 Program = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[-- COMMAND ...]", help="Program to replay; by default the program of the run.", show_default=False
     ),
+]
+Input = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="FILE", help="Write the input to a file, without running the program."),
 ]
 
 
@@ -30,9 +37,7 @@ def replay(
     life: Annotated[
         int, typer.Option("--life", min=1, metavar="N", help="Life of the node; a crash begins a new one.")
     ] = 1,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Only write the input to a file for debugging.")
-    ] = None,
+    out: Input = None,
     within_s: Annotated[
         float | None,
         typer.Option("--within-s", min=0.01, metavar="S", help="Wall time limit for an answer; by default as in RUN."),
@@ -54,7 +59,7 @@ def replay(
         with progress(quiet, "replaying") as update:
             lines, again = lines_of(run, update, allow_code)
         if again:
-            say("The run did not record its lines (record.programs), so it was repeated; the fingerprint is the same.")
+            say(REPEATED)
         found = lines_of_node(lines, node, life, run)
         told = [event for event, _ in exchanges(found)]
         if out is not None:

@@ -76,7 +76,7 @@ def swarm(
     radio: Annotated[Model | None, typer.Option("--radio", help="Reception model [default: unit_disk].")] = None,
     allow_code: AllowCode = False,
 ) -> None:
-    """Check many small random hostile scenarios.
+    """Check many small, random, hostile scenarios.
 
     Mobile protocols run without a radio for even seeds and on the radio for odd seeds; with another MAC or radio
     model, all seeds run on the radio. Broadcasts over VCube are tested with processes that crash while sending,

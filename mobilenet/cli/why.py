@@ -57,7 +57,7 @@ OneHandoff = Annotated[
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="Also draw the parts to this file (SVG, PNG or PDF)."),
+    typer.Option("--out", "-o", metavar="FILE", help="Also save a figure of the parts to this file (SVG, PNG or PDF)."),
 ]
 
 

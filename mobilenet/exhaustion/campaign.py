@@ -90,7 +90,7 @@ def bounds(case: Case) -> str:
     may = [f"up to {counted(sum(case.messages), 'message')}"] if any(case.messages) else []
     for number, what in ((case.moves, "move"), (case.crashes, "crash"), (case.leaves, "leave"), (case.joins, "join")):
         may += [counted(number, what)] if number else []
-    begin = "all are members and have delivered one message from each" if case.joined else "all have asked to join"
+    begin = "all are members and have delivered one message from each host" if case.joined else "all have asked to join"
     return (
         f"{' and '.join(count)}, {', '.join(may) or 'nothing happens to them'}; initially, {begin}; any number of "
         f"losses, copies and late frames, timers in any order, any number of times; {_counted_frames(case)}"

@@ -163,7 +163,7 @@ def _silence(scenario: Scenario) -> Iterator[str]:
     speed_mps: float = getattr(scenario.hosts.mobility, "speed_limit_mps", 0.0)
     if joins_s * speed_mps > cell_m(scenario.wireless):
         yield (
-            f"hosts need {joins_s:.4g} s to join, but may cross half of a cell in"
+            f"hosts need {joins_s:.4g} s to join, but may cross half a cell in"
             f" {cell_m(scenario.wireless) / speed_mps:.4g} s, so it is possible that nothing is delivered"
         )
     expected = float(sum(message.at_s >= members_s for message in workload.messages))

@@ -122,6 +122,6 @@ def require_same(own: Mapping[str, list[Any]], directory: Path) -> None:
     differing = [name for name, column in own.items() if list(kept[name][:count]) != column]
     if differing:
         raise ScenarioError(
-            f"{directory}: the events of the run differ from those of the session (column {differing[0]}), a bug;"
-            " please report it with the scenario in that directory"
+            f"{directory}: the events of the run differ from those of the session (column {differing[0]});"
+            " this is a bug: please report it with the scenario in that directory"
         )

@@ -24,7 +24,7 @@ WORDS: dict[type, dict[str, str]] = {
         "ses": "number of the host's last session; this number only grows",
         "lc": "last session that a station has confirmed; -1 for none",
         "nxt": "number of the next message to deliver in that session",
-        "seq h": "number of the host's next own message",
+        "seq h": "number of the host's next message",
         "sbuf": "messages of this host that no station has acknowledged",
         "gap on join": "whether this join repairs a lost context, so that the application is notified of a gap",
     },
@@ -75,7 +75,7 @@ WORDS: dict[type, dict[str, str]] = {
     TcpStable: {
         "status": OF_MEMBERSHIP,
         "ses": "number of the last link that the host asked for; this number only grows",
-        "seq": "number of the host's next own message",
+        "seq": "number of the host's next message",
         "unsent": "messages of this host that no station has acknowledged",
         "via": "station of the last safe link, or of the one before it, as long as that station knows more",
     },

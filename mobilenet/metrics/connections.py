@@ -73,7 +73,7 @@ CONNECTIONS: tuple[Metric[Connections], ...] = only(
     ),
     Metric(
         "tcp_handoffs_survived",
-        "those of these handoffs after which bytes of the connection were acknowledged",
+        "number of these handoffs after which bytes of the connection were acknowledged",
         lambda c: c.survived(),
         symbol="survived handoffs",
         better="higher",

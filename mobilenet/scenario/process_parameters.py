@@ -120,7 +120,7 @@ class DetectorParameters(Parameters):
     interval: Pause = Field(default=30.0, description="time from the end of a round to the start of the next one")
     timeout: Pause = Field(
         default=4.0,
-        description="time limit for an answer, from the time when the tested process starts to send the answer",
+        description="time limit for an answer, from the moment when the testing process starts to wait for it",
     )
     mode: Literal["perfect", "unreliable"] = Field(
         default="perfect", description="unreliable: suspicions may be wrong, and are withdrawn when an answer arrives"

@@ -41,7 +41,7 @@ Word = Annotated[str, Field(max_length=10_000), WITHOUT_NUL]
 
 def _names_a_program(value: tuple[str, ...]) -> tuple[str, ...]:
     if not value[0]:
-        raise ValueError("expected a program as the first word, got an empty text")
+        raise ValueError("expected a program as the first word, got an empty string")
     return value
 
 
@@ -50,7 +50,8 @@ CommandLine = Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000), 
 
 def _inside(value: str) -> str:
     if os.path.isabs(value) or os.pardir in Path(value).parts or not Path(value).parts:
-        raise ValueError(f"expected a path from the scenario's folder to a file or folder inside, got {value!r}"[:200])
+        expected = "expected a path, relative to the scenario's folder, of a file or folder inside it"
+        raise ValueError(f"{expected}, got {value!r}"[:200])
     return value
 
 

@@ -47,7 +47,7 @@ class Lines(Parameters):
     broadcast: Annotated[str, _expression("number")] = Field(
         default=r"broadcast (?P<number>[0-9]+)",
         max_length=LONGEST_PATTERN,
-        description="expression for a line that reports a broadcast; number: the program's number of the message",
+        description="expression for a line that reports a broadcast; number: the program's number for the message",
     )
     deliver: Annotated[str, _expression("sender", "number")] = Field(
         default=r"deliver (?P<sender>[0-9]+) (?P<number>[0-9]+)",

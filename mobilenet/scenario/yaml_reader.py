@@ -138,11 +138,13 @@ class _Reader:
             if isinstance(event, DocumentStartEvent) and root is not None:
                 raise self._refuse(event, "contains a second document; expected only one")
             if isinstance(event, AliasEvent):
-                raise self._refuse(event, f"alias *{event.anchor}: aliases are not supported; write the value itself")
+                what = f"alias *{event.anchor}: aliases are not supported; write out the value instead"
+                raise self._refuse(event, what)
             if not isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent)):
                 continue
             if event.anchor:
-                raise self._refuse(event, f"anchor &{event.anchor}: anchors are not supported; write each value itself")
+                what = f"anchor &{event.anchor}: anchors are not supported; write out each value instead"
+                raise self._refuse(event, what)
             if event.tag:
                 raise self._refuse(event, f"tag {event.tag}: tags are not supported")
             parent = open_nodes[-1] if open_nodes else None
@@ -179,7 +181,8 @@ class _Reader:
         key: str = event.value
         self._refuse_halves(event)
         if key == "<<":
-            raise self._refuse(event, "merge key <<: merge keys are not supported; write each value itself")
+            what = "merge key <<: merge keys are not supported; write out each key and value instead"
+            raise self._refuse(event, what)
         if key in mapping:
             raise self._refuse(event, f"duplicate key {key[:40]!r}, first at {mapping[key].where}")
         return key

@@ -115,7 +115,7 @@ class Node:
         return self._random.uniform(float(low), float(high))
 
     def between(self, low: Any, high: Any) -> int:
-        least, most = whole("between: the least", low), whole("between: the most", high)
+        least, most = whole("between: the lower bound", low), whole("between: the upper bound", high)
         if least > most:
             raise ValueError(f"between: the lower bound {least} is more than the upper bound {most}")
         return least + self._random.below(most - least + 1)

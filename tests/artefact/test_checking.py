@@ -113,9 +113,7 @@ def test_everything_comes_out_the_same_in_another_clone(place: Path, clone: Path
     done = bare(tmp_path, place / "all.zip", clone=clone)
     found = comes_out(done)
     assert done.returncode == 4, done
-    assert all(
-        found[what].startswith("same to the bit") for what in (*OURS, "claims/answers/loss", "claims/answers/one")
-    )
+    assert all(found[what].startswith("bit-identical") for what in (*OURS, "claims/answers/loss", "claims/answers/one"))
     assert found[THEIRS].startswith("not run") and "needs --allow-code, as it runs gossip.py:Gossip" in found[THEIRS]
     assert done.stdout.splitlines()[-1].endswith("all.zip --allow-code")
     assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))  # it was this code that ran
@@ -125,7 +123,7 @@ def test_with_permission_code_comes_out_the_same_as_well(place: Path, tmp_path: 
     assert mobilenet("artefact", place / "gossip", "-o", "x.zip", place=tmp_path).returncode == 0
     assert "gossip.py:Gossip" in (text := unzipped(tmp_path / "x.zip")["README.md"].decode()) and "--allow-code" in text
     done = bare(tmp_path, tmp_path / "x.zip", "--allow-code")
-    assert done.returncode == 0 and comes_out(done)[THEIRS].startswith("same to the bit"), done
+    assert done.returncode == 0 and comes_out(done)[THEIRS].startswith("bit-identical"), done
 
 
 def test_commands_in_the_answers_name_no_directory_of_the_author(place: Path) -> None:
@@ -179,4 +177,4 @@ def test_a_forged_answer_comes_out_otherwise(place: Path, tmp_path: Path) -> Non
     assert lines["claims/answers: same"].startswith("differs") and "holds here, does not hold in" in done.stdout
     assert lines["studies/loss"].startswith("differs") and "tables/summary.csv: " in lines["studies/loss"]
     assert lines["claims/answers/one"].startswith("differs")
-    assert lines["claims/answers/loss"].startswith("same to the bit")
+    assert lines["claims/answers/loss"].startswith("bit-identical")

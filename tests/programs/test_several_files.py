@@ -79,10 +79,10 @@ def test_a_study_of_them_repeats_from_elsewhere(samples: Path, tmp_path: Path, m
     ("files", "complaint"),
     [
         ("[nothing]", "protocol.files.0: 'nothing' does not match any file next to the scenario"),
-        ("[lib, ../x]", "protocol.files.1: expected a path from the scenario's folder to a file or folder inside"),
+        ("[lib, ../x]", "protocol.files.1: expected a path, relative to the scenario's folder, of a file or folder"),
         ("[lib, events.parquet]", "protocol.files.1: 'events.parquet' is the name of a file in a run directory"),
         ("['*']", "protocol.files.0: 'events.parquet' is the name of a file in a run directory"),
-        ("[/etc]", "protocol.files.0: expected a path from the scenario's folder to a file or folder inside"),
+        ("[/etc]", "protocol.files.0: expected a path, relative to the scenario's folder, of a file or folder"),
     ],
 )
 def test_what_cannot_be_copied_is_one_line(files: str, complaint: str, samples: Path, tmp_path: Path) -> None:

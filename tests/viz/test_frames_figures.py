@@ -147,7 +147,7 @@ def test_a_run_without_recorded_frames_shows_its_losses(
         assert addressed == pytest.approx(100 * (table[table.addressed].fate == fate).mean())
     assert f"all {len(table):,}, of which {(table.fate != 'received').sum():,} lost" in notes["fates"]
     assert "With record.frames=true also: losses by kind of sender, receptions over distance" in notes["fates"]
-    assert ("on the map power and SINR" in notes["fates"]) is is_sinr
+    assert ("on the map, the power and SINR" in notes["fates"]) is is_sinr
 
 
 def test_the_map_counts_as_lost_to_others_what_the_metric_does(run: Path) -> None:

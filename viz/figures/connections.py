@@ -99,7 +99,7 @@ def round_trips(axes: Any, record: Record) -> str:
         means = f" Means: {before:.3g} ms before, {after:.3g} ms after."
     return (
         f"Handoffs of hosts with an open connection, counted for each connection: {len(every)}. Each time is the mean"
-        f" of the 2 s before or after; both are known of {len(known)}.{means}{shaded}"
+        f" of the 2 s before or after; both are known for {len(known)}.{means}{shaded}"
     )
 
 

@@ -101,5 +101,5 @@ def _missing(frames: Frames | None, is_sinr: bool) -> str:
     """What this run would show if it had recorded its frames."""
     if frames is not None:
         return ""
-    cards = "; on the map power and SINR of each host's last frame" if is_sinr else ""
+    cards = "; on the map, the power and SINR of each host's last frame" if is_sinr else ""
     return f" With record.frames=true also: losses by kind of sender, receptions over distance{cards}."

@@ -286,8 +286,8 @@ def _processes(axes: Any, table: pd.DataFrame) -> str:
     )
     inner_legend(axes[1])
     return (
-        f"Causal broadcast, {n:,} processes, one message each in U(0, 500) t.u.: the most of each process in the whole"
-        f" run; ours, mean of {_runs(table[table.figure != 6])}."
+        f"Causal broadcast, {n:,} processes, one message each in U(0, 500) t.u.: the maximum for each process over the"
+        f" whole run; ours, mean of {_runs(table[table.figure != 6])}."
     )
 
 

@@ -14,7 +14,7 @@ from mobilenet.why.words import OUTCOMES
 KINDS = {
     "AppHs": "message from a host to its station",
     "AppSh": "message from a station to its hosts",
-    "AppCo": "message for one host only, sent in its recovery",
+    "AppCo": "message for one host only, sent during its recovery",
     "App": "message between stations",
     "Init": "a host opens a session",
     "InitAck": "the station confirms the session",

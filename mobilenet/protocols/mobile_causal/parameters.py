@@ -99,7 +99,9 @@ class MobileCausalParameters(BaseModel):
         default=2.0,
         gt=0,
         le=600,
-        description=("maximum time between acknowledgements of a connected host, times the jitter (not in the paper)"),
+        description=(
+            "maximum time between acknowledgements sent by a connected host, times the jitter (not in the paper)"
+        ),
     )
     silent_after_s: float = Field(
         default=5.0,

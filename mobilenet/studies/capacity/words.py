@@ -155,7 +155,7 @@ def _had(found: Found) -> list[str]:
         if any(each.is_of_some for each in own):
             have, runs = sum(each.n for each in own), sum(each.runs for each in own)
             total = counted(runs, "run")
-            lines.append(f"only {have:,} of {total} have {one.metric}, and its means are taken over these")
+            lines.append(f"only {have:,} of {total} have a value for {one.metric}, and its means are taken over these")
     return lines
 
 

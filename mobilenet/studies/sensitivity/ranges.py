@@ -101,7 +101,7 @@ def _declared(key: str, scenario: Any, where: str) -> Range:
         return Range(key, tuple(choices), False)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
         raise ScenarioError(
-            f"{where}: its value is {inline(value)[:60]}, so half and twice this value are not a range;"
+            f"{where}: its value is {inline(value)[:60]}, so no range from half to twice this value can be formed;"
             f" expected {key}=LOW:HIGH"
         )
     ends = sorted((value / 2, value * 2))

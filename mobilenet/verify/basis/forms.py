@@ -67,7 +67,7 @@ def _nested_problems(name: str, table: Table) -> Iterator[str]:
     for code, word in enumerate(coded.words if coded is not None else ()):
         if word.count("[") + word.count("{") > DEEPEST and _depth(word) > DEEPEST:
             row = int((coded.codes == code).argmax()) if coded is not None else 0
-            yield f"row {row}: {column} is nested too deeply: more than {DEEPEST} brackets within each other"
+            yield f"row {row}: {column} is nested too deeply: more than {DEEPEST} levels of brackets"
 
 
 def _depth(text: str) -> int:

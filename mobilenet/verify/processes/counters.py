@@ -82,7 +82,8 @@ def _shape_problems(counters: dict[str, Any], plan: ProcessPlan | None) -> Itera
                 yield f"messages.{key} is {messages.get(key)!r}, expected a whole number ≥ 0"
         for key in DISTRIBUTIONS:
             if not _are_counts(messages.get(key), WHOLE):
-                yield f"messages.{key} is {messages.get(key)!r}, expected whole numbers, each with a number of packets"
+                expected = "expected a mapping from whole numbers to numbers of packets"
+                yield f"messages.{key} is {messages.get(key)!r}, {expected}"
     elif ("by_kind" in messages or plan is not None) and not _are_counts(messages.get("by_kind"), re.compile(".*")):
         yield f"messages.by_kind is {messages.get('by_kind')!r}, expected the number of messages of each class"
 

@@ -111,7 +111,7 @@ class _Host:
             if not self._may_be_gone(i) and not any(drag[0] == self._times[i] for drag in self._plan.drags):
                 yield (
                     f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, but according to"
-                    f" events it is {'in' if said[i] else 'out of'} coverage"
+                    f" the events it is {'in' if said[i] else 'out of'} coverage"
                 )
 
     def _may_be_gone(self, i: int) -> bool:

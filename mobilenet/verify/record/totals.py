@@ -132,8 +132,8 @@ def _airtime_problem(series: dict[str, list[tuple[int, float]]], expected: Expec
         least = 8 * size * bit_ns
         if airtime_ns < least:
             return (
-                f"samples: at {time / SECOND:g} s {airtime_ns:.15g} radio_airtime_ns, but {size:.15g} radio_bytes take"
-                f" at least {least:.15g} ns"
+                f"samples: at {time / SECOND:g} s, radio_airtime_ns is {airtime_ns:.15g}, but {size:.15g} radio_bytes"
+                f" take at least {least:.15g} ns"
             )
     return None
 

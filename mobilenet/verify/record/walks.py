@@ -113,7 +113,7 @@ def _coverage_problem(
     place = [float(each[i]) for each in ways(ticks)[1]]
     return (
         f"positions: {node} passes ({place[0]:.2f}, {place[1]:.2f}) m at {ticks[i] / SECOND:g} s, but"
-        " according to events it is"
+        " according to the events it is"
         f" {'in' if is_said[i] else 'out of'} coverage"
     )
 

@@ -78,7 +78,7 @@ def test_what_python_refuses(tmp_path: Path) -> None:
         (
             "wireless.loss,protocol.repair",
             (),
-            "its value is 0, so half and twice this value are not a range; expected wireless.loss",
+            "its value is 0, so no range from half to twice this value can be formed; expected wireless.loss",
         ),
         ("wireless.nope,protocol.repair", (), "this scenario has no such key, or the key is not a declared one"),
         ("wireless.mode,protocol.repair", (), "has 5 values; name 2 to 4 of them"),

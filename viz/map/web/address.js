@@ -24,7 +24,7 @@ Mobilenet.finder = (app) => {
   const go = () => {
     const found = Mobilenet.find(app, input.value);
     if (!found) {
-      const sampled = run.messages.every > 1 ? "; this page has a sample of the messages" : "";
+      const sampled = run.messages.every > 1 ? "; this page contains only a sample of the messages" : "";
       app.say("Not found: " + input.value.trim() + sampled + ".");
       return;
     }

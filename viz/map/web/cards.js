@@ -36,7 +36,7 @@ Mobilenet.cards = (app) => {
     run.messages.every > 1 || Boolean(app.live && app.live.isPartial && app.live.wholeHost !== h);
   const sampled = () =>
     run.messages.every > 1
-      ? note("Messages are a sample here (" + sample() + "); gaps between ticks need not be interruptions.")
+      ? note("The messages are a sample (" + sample() + "), so gaps between ticks need not be interruptions.")
       : null;
   const sample = () => run.messages.count + " of " + run.messages.total;
 

@@ -89,7 +89,7 @@ Mobilenet.charts = (app) => {
         text(g, reading, x + 20, 9, "left", INK);
         x += 34 + g.measureText(reading).width;
       });
-      text(g, most ? "at most " + most : "nothing in the whole run", width, 9, "right");
+      text(g, most ? "maximum " + most : "nothing in the whole run", width, 9, "right");
     };
     return { shown: lines.length ? [app.parts.heading("Buffers"), c.canvas] : [], update };
   };
@@ -166,7 +166,7 @@ Mobilenet.charts = (app) => {
       if (!any)
         text(
           g,
-          own.time.length && own.time[0] > t ? "nothing yet" : "no delivery in this time",
+          own.time.length && own.time[0] > t ? "nothing yet" : "no deliveries in this period",
           width / 2,
           35,
           "center",
@@ -232,7 +232,7 @@ Mobilenet.charts = (app) => {
       g.clip();
       now(g, t, base, width);
       g.restore();
-      text(g, "at most " + (100 * top).toFixed(1) + " %", 0, 9);
+      text(g, "maximum " + (100 * top).toFixed(1) + " %", 0, 9);
       ends(g, 64, width);
     };
     return { canvas: c.canvas, update, empty: !run.losses.time.length };

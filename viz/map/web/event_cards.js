@@ -136,7 +136,10 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
           "Why a handoff takes as long as it does is not known.",
       ),
     );
-    const actions = [action("Watch it slowly", () => watch(i)), action("Next handoff", () => app.jump(1, "handoff"))];
+    const actions = [
+      action("Watch in slow motion", () => watch(i)),
+      action("Next handoff", () => app.jump(1, "handoff")),
+    ];
     const update = (t) => {
       const from = run.stationLabel(hand.from[i]),
         to = run.stationLabel(hand.to[i]);

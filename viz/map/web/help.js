@@ -24,7 +24,7 @@ Mobilenet.help = (app) => {
     ...KEYS.map(([key, does]) => el("div.mn-row", el("kbd", key), el("span", does))),
     el(
       "p.mn-note",
-      "Drag to move the map, and use the wheel to zoom. Click or drag on the time line to go to a moment. " +
+      "Drag to move the map, and use the wheel to zoom. Click or drag on the timeline to go to a moment. " +
         "Positions are rounded to a centimetre, with straight lines between positions " +
         (run.live ? "a frame" : app.interval + " s") +
         " apart; buffers show their largest value in each " +

@@ -139,7 +139,7 @@ Mobilenet.livePanel = (app) => {
       g.clearRect(0, 0, width, height);
       Mobilenet.text(g, label, 0, 9);
       const last = values.at(-1) ?? NaN;
-      Mobilenet.text(g, Number.isNaN(last) ? "–" : show(last) + ", at most " + show(top), width, 9, "right");
+      Mobilenet.text(g, Number.isNaN(last) ? "–" : show(last) + ", maximum " + show(top), width, 9, "right");
       g.strokeStyle = "#e3e1da";
       g.strokeRect(0.5, 13.5, width - 1, height - 16);
       g.beginPath();
