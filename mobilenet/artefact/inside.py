@@ -45,7 +45,7 @@ def _own_studies(file: Path) -> Iterator[Path]:
 def _require_complete(path: Path) -> None:
     file = path / "study.yaml"
     if not file.is_file():
-        raise ArtefactError(f"{file}: missing in the archive")
+        raise ArtefactError(f"{file}: missing from the archive")
     if _value(read(file), "scenario") != CONFIGURATION.format(0) or not (path / KEPT_FACTORS).is_file():
         raise ArtefactError(f"{file}: expected the study.yaml of a study's directory")
     if verb_of(path) is not None:
@@ -58,7 +58,7 @@ def _require_complete(path: Path) -> None:
     for number in range(count):
         scenario = path / CONFIGURATION.format(number)
         if not scenario.is_file():
-            raise ArtefactError(f"{scenario}: missing in the archive")
+            raise ArtefactError(f"{scenario}: missing from the archive")
         for node in _names(read(scenario)):
             name = PurePosixPath(str(node.value))
             if name.is_absolute() or ".." in name.parts:

@@ -105,8 +105,8 @@ def _over_connections(scenario: Scenario, hosts: int) -> Iterator[Share]:
         spacing_s = protocol.spacing_ms / 1e3
         yield Share(copies_per_s * spacing_s, MOST_QUEUE_SHARE, "a station's time", "pauses between copies")
     again = in_cell * unicast_s(scenario) / protocol.tcp.rto_max_s
-    yield Share(again, MOST_TIMEOUT_SHARE, "a cell's time", "segments sent again at each timeout")
+    yield Share(again, MOST_TIMEOUT_SHARE, "a cell's time", "segments retransmitted at each timeout")
     wired = protocol.wired_tcp or protocol.tcp
     yield Share(
-        bits_s(scenario) / wired.rto_max_s, MOST_TIMEOUT_SHARE, "a wire's time", "segments sent again at each timeout"
+        bits_s(scenario) / wired.rto_max_s, MOST_TIMEOUT_SHARE, "a wire's time", "segments retransmitted at each timeout"
     )

@@ -62,7 +62,7 @@ class _Processes(RunKind):
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
         pairs, share = metrics.get("deliveries_owed"), metrics.get("delivery_ratio")
         owed = None if not pairs or share is None else round(pairs * (1 - share))
-        return f"still owed at processes that never crash: {counted(owed, 'delivery')}" if owed else ""
+        return f"still owed to processes that never crash: {counted(owed, 'delivery')}" if owed else ""
 
     def require_hosts(self, directory: Path, why: str) -> None:
         raise RunError(f"{directory}: a run of processes; {why}")

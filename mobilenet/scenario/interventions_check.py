@@ -69,7 +69,7 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
             why = "every host has its address from the beginning, so no host can be added"
             yield f"{path}.do", f"with {scenario.protocol.name}, {why}"
         if one.do == "broadcast" and isinstance(scenario.protocol, RealTimePrograms):
-            yield f"{path}.do", f"with {scenario.protocol.name}, only the programs broadcast"
+            yield f"{path}.do", f"with {scenario.protocol.name}, only the programs themselves can broadcast"
         if isinstance(one, Add) and isinstance(scenario.protocol, OwnProgram):
             yield f"{path}.do", "programs receive the number of hosts when they start, so no host can be added later"
         if isinstance(one, Drag | Add) and not max(map(abs, one.to_m)) <= FARTHEST_DRAG_M:

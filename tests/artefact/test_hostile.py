@@ -215,7 +215,7 @@ def test_studies_and_claims_must_consist_of_what_is_inside(tmp_path: Path) -> No
         ({**STUDY, "studies/a/study.yaml": b"scenario: /etc/passwd\n"}, "expected the study.yaml of a study"),
         ({"studies/a/study.yaml": STUDY["studies/a/study.yaml"]}, "expected the study.yaml of a study"),
         ({"claims/c/claims.yaml": claims % b"/study.yaml"}, "expected study: e/study.yaml"),
-        ({"claims/c/claims.yaml": claims % b"e/study.yaml"}, "claims/c/e/study.yaml: missing in the archive"),
+        ({"claims/c/claims.yaml": claims % b"e/study.yaml"}, "claims/c/e/study.yaml: missing from the archive"),
         ({"claims/c/claims.yaml": b"experiments: {..: {study: ../study.yaml}}\n"}, "expected study: ../study.yaml"),
         ({**STUDY, "studies/a/study.yaml": LEVELS % b"[1, 2]"}, "2 configurations, but the archive contains 1"),
         ({**STUDY, "studies/a/study.yaml": LEVELS % MANY}, "1000000000000 configurations, but the archive contains 1"),

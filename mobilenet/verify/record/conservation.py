@@ -77,7 +77,7 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
                 " received, lost or in flight"
             )
         if not duplicating_air and (copies or pairs.get("in_flight", 0)):
-            yield f"{label}: some frames are duplicated or in flight, which is impossible on this run's radio"
+            yield f"{label}: some frames are duplicated or in flight, which is impossible with this run's radio"
     for key in ("pairs_in_range", "received"):
         if radio["addressed"][key] > radio[key]:
             yield f"radio: {key} is {radio[key]}, but {radio['addressed'][key]} for the addressed pairs"
