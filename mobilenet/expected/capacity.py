@@ -108,5 +108,8 @@ def _over_connections(scenario: Scenario, hosts: int) -> Iterator[Share]:
     yield Share(again, MOST_TIMEOUT_SHARE, "a cell's time", "segments retransmitted at each timeout")
     wired = protocol.wired_tcp or protocol.tcp
     yield Share(
-        bits_s(scenario) / wired.rto_max_s, MOST_TIMEOUT_SHARE, "a wire's time", "segments retransmitted at each timeout"
+        bits_s(scenario) / wired.rto_max_s,
+        MOST_TIMEOUT_SHARE,
+        "a wire's time",
+        "segments retransmitted at each timeout",
     )
