@@ -164,7 +164,7 @@ NEEDED = [
 ]  # fmt: skip
 NO_BOUND = [
     (OVER_TCP, ("wireless.queue_frames=1", "workload.interval_s=0.5", "wireless.loss=0.2"), "5 segments may"),
-    (OVER_TCP, ("protocol.tcp.rto_max_s=0.001", "protocol.tcp.rto_min_s=0.001"), "goes to segments retransmitted at"),
+    (OVER_TCP, ("protocol.tcp.rto_max_s=0.001", "protocol.tcp.rto_min_s=0.001"), "goes to segments retransmitted"),
     (
         TWO_CELLS,
         (
