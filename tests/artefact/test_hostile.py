@@ -219,7 +219,7 @@ def test_studies_and_claims_must_consist_of_what_is_inside(tmp_path: Path) -> No
         ({"claims/c/claims.yaml": b"experiments: {..: {study: ../study.yaml}}\n"}, "expected study: ../study.yaml"),
         ({**STUDY, "studies/a/study.yaml": LEVELS % b"[1, 2]"}, "2 configurations, but the archive contains 1"),
         ({**STUDY, "studies/a/study.yaml": LEVELS % MANY}, "1000000000000 configurations, but the archive contains 1"),
-        ({**{name.replace("c000", "c001"): data for name, data in STUDY.items()}}, f"{SCENARIO}: missing from the arch"),
+        ({**{name.replace("c000", "c001"): data for name, data in STUDY.items()}}, f"{SCENARIO}: missing from the"),
         ({"claims/c/claims.yaml": b"claims: {}\n", "claims/c/claims.json": b"[]"}, "expected the answers to claims"),
         ({"claims/c/claims.yaml": b"claims: {}\n"}, "expected the answers to claims"),
         ({"studies/a/study.yaml": b"\xff"}, "studies/a/study.yaml:1: not UTF-8 text"),
