@@ -36,6 +36,7 @@ from mobilenet.world.interventions import (
     Mend,
     OfHost,
     OfStation,
+    OnHost,
 )
 
 EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network
@@ -115,7 +116,7 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     """What messages broadcast since the intervention had become by `end_s`: EFFECTS, and THERE and CELL where they have
     hosts.
     """
-    host = one.host if isinstance(one, OfHost | Drag | Impair) else None
+    host = one.host if isinstance(one, OnHost) else None
     at_ns = ns(one.at_s)
     cells = dict(station_changes(events, at_ns))
     station = one.station if isinstance(one, OfStation) else cells.get(host or "")
@@ -147,7 +148,7 @@ def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None
 
 def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, Any]]) -> str:
     """What it did, with intervals: a sentence for each metric that differs, and one for those that do not."""
-    host = one.host if isinstance(one, OfHost | Drag | Impair) else ""
+    host = one.host if isinstance(one, OnHost) else ""
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
     words = {
         "delivery_delay_mean_s": ("the mean delivery delay", " s"), "deliveries": ("the number of deliveries", ""),

@@ -37,7 +37,7 @@ from mobilenet.rundir.recorder import fingerprint
 from mobilenet.rundir.writer import is_being_written
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.world.interventions import Add, AnyIntervention, Drag, Impair, OfHost, added_hosts
+from mobilenet.world.interventions import Add, AnyIntervention, OnHost, added_hosts
 from mobilenet.world.tracks import Tracks
 
 AFTER_S = 20.0  # of the time after an intervention that is looked at
@@ -292,7 +292,7 @@ def touched_later(interventions: list[AnyIntervention], addition: Add, hosts: in
     there are at the beginning.
     """
     first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)
-    touched = (one.host for one in interventions if isinstance(one, OfHost | Drag | Impair))
+    touched = (one.host for one in interventions if isinstance(one, OnHost))
     return next((host for host in touched if host_number(host) >= first), None)
 
 

@@ -18,6 +18,7 @@ from mobilenet.packets.labels import name_of, ports_of
 from mobilenet.packets.segments import ACK, FIN, RST, SYN, Segment, near, segment_in
 
 RECENT_NS = 2 * SECOND  # over which throughput is measured
+ENDED = ("closed", "reset")
 
 
 class Key(NamedTuple):
@@ -125,9 +126,6 @@ class Device:
             flow = Flow(key, at_ns)
         self.flows[key] = flow
         flow.add(packet, is_sent, segment, at_ns, self.node)
-
-
-ENDED = ("closed", "reset")
 
 
 def protocol_of(flow: Flow) -> str:

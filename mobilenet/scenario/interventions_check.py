@@ -27,12 +27,11 @@ from mobilenet.world.interventions import (
     AnyIntervention,
     Cut,
     Drag,
-    Impair,
     ImpairLink,
     Interval,
     Mend,
-    OfHost,
     OfStation,
+    OnHost,
     added_hosts,
     concerns,
 )
@@ -142,7 +141,7 @@ def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
     """The first that names a missing host; `hosts`: their number at the beginning."""
     more = [one.at_s for one in added_hosts(scenario.interventions)]
     for place, one in enumerate(scenario.interventions):
-        if not isinstance(one, OfHost | Drag | Impair) or number(one.host) < hosts:
+        if not isinstance(one, OnHost) or number(one.host) < hosts:
             continue
         path = "interventions" if not more else f"interventions.{place}.host"
         count = hosts + len(more)

@@ -39,14 +39,18 @@ class Unseen(NamedTuple):
     """What a bound has to allow for besides the variance: a `share` of contradicting outcomes."""
 
     share: float = 0.0
-    is_assumed: bool = False  # whether rarer ones are neglected
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether the bound neglects rarer ones."""
+        return not self.share
 
 
 def unseen(n: int, contradicting: int, error: Error) -> Unseen:
     """Return what a verdict from n runs has to allow for."""
     k = contradicting if contradicting < ENOUGH else 0  # none is like what no run has had
     if is_rare(n, k, error._replace(at_all_looks=error.at_all_looks / 2 ** (k + 1))):
-        return Unseen(is_assumed=True)
+        return Unseen()
     return Unseen(_largest_share(n, k, error.at_look / 2))
 
 

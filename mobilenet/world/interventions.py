@@ -123,13 +123,14 @@ class ImpairLink(_OfLink):
     )
 
 
-AnyIntervention = OfHost | Drag | Loss | Interval | Cut | Mend | OfStation | Add | Impair | ImpairLink
+OnHost = OfHost | Drag | Impair
+AnyIntervention = OnHost | Loss | Interval | Cut | Mend | OfStation | Add | ImpairLink
 Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
 def concerns(one: AnyIntervention) -> tuple[str, ...]:
     """The host, link or station that it is done to; none, where it is done to all."""
-    if isinstance(one, OfHost | Drag | Impair):
+    if isinstance(one, OnHost):
         return (one.host,)
     if isinstance(one, Cut | Mend | ImpairLink):
         return tuple(f"s{end}" for end in one.ends)

@@ -115,6 +115,8 @@ def _uncovered(record: Record, one: Shown) -> list[tuple[float, float]]:
             elif begin_ns is not None and one.begin_ns < row.time_ns and begin_ns < one.end_ns:
                 found.append((max(begin_ns, one.begin_ns) / SECOND, int(row.time_ns) / SECOND))
                 begin_ns = None
+        if begin_ns is not None and begin_ns < one.end_ns:  # until the end of the run
+            found.append((max(begin_ns, one.begin_ns) / SECOND, one.end_ns / SECOND))
     return found
 
 
