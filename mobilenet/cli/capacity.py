@@ -46,7 +46,7 @@ def capacity(
     rare: Annotated[
         float, typer.Option("--rare", metavar="SHARE", help="Outcomes in a smaller share of the runs may be missed.")
     ] = 0.05,
-    budget: Annotated[int, typer.Option("--budget", min=1, metavar="N", help="Maximum number of runs.")] = 2000,
+    budget: Annotated[int, typer.Option("--budget", min=1, metavar="N", help="Maximum number of runs.")] = 12_000,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Directory; by default studies/SCENARIO-capacity-KEY."),

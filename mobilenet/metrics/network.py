@@ -90,7 +90,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     ),
     Metric(
         "copies_and_acks_per_delivery",
-        "copies of application messages and acknowledgements sent per delivery",
+        "copies of application messages, plus acknowledgements, sent per delivery",
         lambda n: ratio(n.copies_and_acks, n.deliveries),
         "messages",
         symbol="copies and acks per delivery",

@@ -74,7 +74,7 @@ def lower(values: Values, end: float, missed: Unseen, error: Error) -> float:
 
 def clipped(found: Bounds, least: float, most: float) -> Bounds:
     """Return an interval without the values that no mean can have: those beyond what each run can be."""
-    return found._replace(low=max(found.low, least), high=min(found.high, most))
+    return found._replace(low=max(least, found.low), high=min(most, found.high))
 
 
 def assumption(rare: float) -> str:

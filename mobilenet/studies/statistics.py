@@ -202,7 +202,7 @@ def skewed_bounds(values: Values, error: float) -> Bounds:
     mean = float(np.mean(values))
     centred = values - mean
     variance = float(np.mean(centred**2))
-    if variance <= (1e-12 * max(abs(mean), 1e-300)) ** 2:  # rounding of equal values
+    if variance <= (1e-12 * max(abs(mean), 1e-90)) ** 2:  # rounding of equal values, or so small that powers underflow
         return Bounds(mean, mean, mean)
     quantile = _t_quantile(1 - error, n - 1)
     skewness = float(np.mean(centred**3)) / variance**1.5 * math.sqrt(n * (n - 1)) / (n - 2)

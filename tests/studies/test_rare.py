@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mobilenet.engine.random_streams import generator
@@ -38,6 +38,7 @@ def test_the_unseen_share_is_that_of_clopper_and_pearson(n: int, k: int) -> None
 
 
 @given(values, st.floats(0, 1), st.floats(1, 100))
+@example(np.array([0.0, 0.0, 5e-128]), 0.0, 1.0)  # the third power of this underflows
 def test_what_is_unseen_only_widens_bounds_and_they_mirror(found: np.ndarray, share: float, end: float) -> None:
     plain, wide = (upper(found, end, Unseen(part), ERROR) for part in (0.0, share))
     assert plain == skewed_bounds(found, ERROR.at_look).high

@@ -224,7 +224,7 @@ def counters_of_a_detector_that_is_not_there(copy: Copy) -> None:
     copy.counters["detector"] = counted | {"bytes": 9, "last_reception_ns": 1 * SECOND}
 
 
-@edit("conservation", "tests and answers have", "reliable")
+@edit("conservation", "tests and answers take", "reliable")
 def the_detector_counts_no_bytes(copy: Copy) -> None:
     copy.counters["detector"]["bytes"] = 7
 

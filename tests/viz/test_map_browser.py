@@ -422,6 +422,27 @@ def test_with_nothing_but_broadcasts_it_opens_at_the_first(browser: Page, tmp_pa
     assert browser.screenshot() != opened, "the ring of the broadcast is there"
 
 
+def test_interventions_are_marked_while_they_last(browser: Page, tmp_path: Path) -> None:
+    calm = tmp_path / "calm.yaml"
+    wishes = "{at_s: 5, do: impair, host: h2, loss: 0.25, delay_s: 0.05}, {at_s: 10, do: impair, host: h2}"
+    off = "{at_s: 6, do: radio_off, station: s0}, {at_s: 9, do: radio_on, station: s0}"
+    calm.write_text(f"{CALM}interventions: [{wishes}, {off}]", encoding="utf-8")
+    draw(mobilenet.run(calm, out=tmp_path / "calm").path, tmp_path / "calm.html")
+    shown(browser, tmp_path / "calm.html")
+    browser.evaluate("Mobilenet.app.select({kind: 'host', id: 2})")
+    words = "impaired: loss 25 %, delay 50 ms"
+    pictures = []
+    for moment_s, is_impaired in ((4.5, False), (7.5, True), (12.5, False)):
+        browser.evaluate(f"Mobilenet.app.clock.seek({moment_s})")
+        browser.until(f"{CARD}.innerText.includes('{words}') === {str(is_impaired).lower()}")
+        browser.evaluate("Mobilenet.app.layers.broadcasts = false; Mobilenet.app.changed()")
+        browser.until(DRAWN)
+        assert "impaired" not in browser.evaluate("Mobilenet.app.run.sayState(1, Mobilenet.app.clock.t)")
+        assert browser.evaluate("Mobilenet.app.run.offAt(Mobilenet.app.clock.t).has('s0')") is is_impaired
+        pictures.append(browser.screenshot())
+    assert pictures[1] not in (pictures[0], pictures[2])
+
+
 def test_what_is_selected_has_an_address_and_can_be_found_by_name(browser: Page, page: Path) -> None:
     shown(browser, page)
     label = browser.evaluate("Mobilenet.app.run.messages.label(3)")

@@ -111,7 +111,7 @@ def _about(run: Record) -> dict[str, Any]:
 
 
 def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return list(value) if isinstance(value, (list, tuple)) else []
 
 
 METRICS = (
@@ -146,14 +146,18 @@ def _group(values: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    """Interventions on links and stations, in order of time."""
+    """Interventions on links and stations, and the impairments of hosts, in order of time."""
     found = []
     for one in _list(scenario.get("interventions")):
-        if isinstance(one, dict) and ("link" in one or "station" in one) and _number(one.get("at_s")) is not None:
+        if not isinstance(one, dict) or _number(one.get("at_s")) is None:
+            continue
+        if "link" in one or "station" in one or one.get("do") == "impair":
             ends = [harmless_text(end) for end in _list(one.get("link"))]
-            whose = {"link": ends} if len(ends) == 2 else {"station": harmless_text(one.get("station", ""))}
+            node = "host" if one.get("do") == "impair" else "station"
+            whose = {"link": ends} if len(ends) == 2 else {node: harmless_text(one.get(node, ""))}
             more = {key: _number(one[key]) for key in ("loss", "delay_s") if key in one}
-            found.append({"at_s": one["at_s"], "do": harmless_text(one.get("do", "")), **whose, **more})
+            if any(whose.values()):
+                found.append({"at_s": one["at_s"], "do": harmless_text(one.get("do", "")), **whose, **more})
     return sorted(found, key=lambda one: float(one["at_s"]))
 
 

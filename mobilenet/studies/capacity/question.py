@@ -26,14 +26,13 @@ from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies.capacity.answer import Asked
 from mobilenet.studies.capacity.requirements import Requirement, requirements
 from mobilenet.studies.capacity.search import first_values
-from mobilenet.studies.configurations import MOST_RUNS
 from mobilenet.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
 from mobilenet.studies.rare import LEAST_RARE, MOST_RARE, RARE
 from mobilenet.studies.statistics import look
 from mobilenet.studies.study import STUDIES, require_metric
 
 STEPS = 64  # between the ends at most, unless a resolution is given
-BUDGET = 2000
+BUDGET = 12_000
 IN_PYTHON = {"from": "low", "to": "high", "set": "overrides"}  # arguments that have other names than the options
 
 
@@ -224,12 +223,12 @@ def _round_step(span: float, is_whole: bool) -> float:
 
 
 def _require_steps(question: Question, count: int) -> None:
-    most = min(MOST_LEVELS - 1, MOST_RUNS // question.budget)
+    most = MOST_LEVELS - 1
     if count > most:
-        span = abs(question.high - question.low)
+        least = abs(question.high - question.low) / most * 1.005  # not below the bound when it is rounded
         raise ScenarioError(
             f"{question.word('resolution')}: {count} steps between {question.low:g} and {question.high:g}, expected at"
-            f" most {most}; choose a resolution of at least {span / most:.3g}"
+            f" most {most}; choose a resolution of at least {least:.3g}"
         )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from mobilenet.parameters import ScenarioError
@@ -121,6 +122,8 @@ def _declaration(key: str, scenario: Any, where: str) -> tuple[Any, tuple[float,
         parent = getattr(parent, group, None)
     fields = getattr(type(parent), "model_fields", {})
     if name not in fields:
+        if close := get_close_matches(name, fields, 1, cutoff=0.7):
+            raise ScenarioError(f"{where}: unknown key; did you mean {close[0]!r}?")
         raise ScenarioError(
             f"{where}: this scenario has no such key, or the key is not a declared one; expected {key}=LOW:HIGH"
         )

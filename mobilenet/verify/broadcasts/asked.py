@@ -117,9 +117,9 @@ def _left_undone(node: str, host: _Host, end_ns: int) -> str | None:
         return None
     where = "" if host.last_row is None else f" (event {host.last_row})"
     if host.is_member:
-        return f"{node} joins{where} and does not leave again, although it is asked to at {wish[0] / 1e9:.6f} s"
+        return f"{node} joins{where} and does not leave again, although it is asked to do so at {wish[0] / 1e9:.6f} s"
     found = f"leaves{where} and does not join again" if host.last_row is not None else "never joins"
-    return f"{node} {found}, although it is asked to at {wish[0] / 1e9:.6f} s"
+    return f"{node} {found}, although it is asked to do so at {wish[0] / 1e9:.6f} s"
 
 
 def _joins_or_leaves(host: _Host, event: str, now_ns: int) -> str | None:

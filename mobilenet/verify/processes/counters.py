@@ -180,7 +180,7 @@ def _detector_problems(detector: dict[str, Any], plan: ProcessPlan, end_ns: int)
         yield f"detector: {handed} tests and answers, but the first round has {least} tests"
     low, high = plan.detector.least_bytes * handed, plan.detector.most_bytes * handed
     if not low <= detector["bytes"] <= high:
-        yield f"detector: {detector['bytes']} bytes, but {handed} tests and answers have {low} to {high}"
+        yield f"detector: {detector['bytes']} bytes, but {handed} tests and answers take {low} to {high}"
 
 
 def _deliveries(events: Table) -> Deliveries:

@@ -33,7 +33,7 @@ def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
         if event == "deliver":
             if (station is not None) != covered.get(node, False):
                 named = "no station" if station is None else f"station {station}"
-                problem = f"delivers in a row that names {named}, {_where(node, covered)}"
+                problem = f"delivers a message, and the row names {named}, {_where(node, covered)}"
         elif event == "in_coverage":
             if node in covered:
                 problem = "enters coverage although it is already in coverage"

@@ -83,7 +83,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "no step": (("wireless.loss", 0, 1), {"resolution": 0.0}, "--resolution 0: expected more than 0"),
     "many steps": (
         ("wireless.loss", 0, 1), {"resolution": 0.0001},
-        "--resolution: 10000 steps between 0 and 1, expected at most 500; choose a resolution of at least 0.002",
+        "--resolution: 10000 steps between 0 and 1, expected at most 999; choose a resolution of at least 0.00101",
     ),
     "a metric": (
         ("wireless.loss", 0, 1, "delivery_dely_p95_s <= 1"), {},

@@ -92,7 +92,7 @@ def test_what_python_refuses(tmp_path: Path) -> None:
         ("wireless.eifs,protocol.repair", ("--metric", "delay"), "--metric delay: unknown metric 'delay'"),
         ("seed=1:9,protocol.repair", (), "--keys seed: runs take their seeds from the seed of the study; expected"),
         ("wireless.los=0:1,protocol.repair", (), "--keys wireless.los: unknown key; did you mean 'loss'?"),
-        ("wireless.los,protocol.repair", (), "--keys wireless.los: this scenario has no such key"),
+        ("wireless.los,protocol.repair", (), "--keys wireless.los: unknown key; did you mean 'loss'?"),
     ],
 )
 def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], said: str, tmp_path: Path) -> None:

@@ -243,10 +243,15 @@ Mobilenet.field = (app) => {
       ring(g, px[h], py[h], radius() + 14 * share, withAlpha(INK, 0.5 * (1 - share)), 1.2);
     }
   };
-  // What was done by hand: words on an impaired wire, a cross on a cut one, a crossed ring around a station
-  // that is off.
+  // What was done by hand: words on an impaired wire and under an impaired host, a cross on a cut wire, a crossed
+  // ring around a station that is off.
   const switched = (g, t) => {
     for (const one of run.impairedAt(t).values()) {
+      if (one.host) {
+        const h = run.hosts.number.indexOf(Number(one.host.slice(1)));
+        if (here[h]) Mobilenet.haloed(g, Mobilenet.sayImpairment(one), px[h], py[h] + 22, "center", "600 11px");
+        continue;
+      }
       const [a, b] = one.link.map((name) => Number(name.slice(1)));
       if (a >= run.stationCount || b >= run.stationCount) continue;
       const from = { ...app.stationPoint(a) },

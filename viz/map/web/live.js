@@ -56,7 +56,7 @@ Mobilenet.live = (app) => {
     if (t > run.end_s) run.end_s = t;
     if (state.interventions) {
       live.interventions = state.interventions;
-      run.switches = live.interventions.filter((one) => one.link || one.station);
+      run.switches = live.interventions.filter((one) => one.link || one.station || one.do === "impair");
       live.branch = state.branch;
     }
     if (state.branches) live.branches = state.branches;

@@ -78,7 +78,7 @@ Mobilenet.addStates = (run) => {
     const off = new Map();
     for (const one of run.switches) {
       if (one.at_s > t) break;
-      if (one.do === "impair_link") continue;
+      if (one.do === "impair_link" || one.do === "impair") continue;
       const key = one.station || [...one.link].sort().join();
       if (one.do === "cut" || one.do === "radio_off") off.set(key, one);
       else off.delete(key);
@@ -86,13 +86,13 @@ Mobilenet.addStates = (run) => {
     if (t >= run.duration_s) off.clear(); // then everything is repaired
     return off;
   };
-  // Links that lose more or take longer by hand.
+  // Hosts and links that lose more or take longer by hand.
   run.impairedAt = (t) => {
     const impaired = new Map();
     for (const one of run.switches) {
       if (one.at_s > t) break;
-      if (one.do !== "impair_link") continue;
-      const key = [...one.link].sort().join();
+      if (one.do !== "impair_link" && one.do !== "impair") continue;
+      const key = one.host || [...one.link].sort().join();
       if (one.loss || one.delay_s) impaired.set(key, one);
       else impaired.delete(key);
     }
@@ -100,6 +100,10 @@ Mobilenet.addStates = (run) => {
     return impaired;
   };
   run.sayState = (h, t) => {
+    const own = run.impairedAt(t).get(run.hostLabel(h));
+    return run.sayPlace(h, t) + (own ? "; impaired: " + Mobilenet.sayImpairment(own) : "");
+  };
+  run.sayPlace = (h, t) => {
     const f = run.flagsAt(h, t),
       s = run.stationAt(h, t);
     if (!run.place(h, t)) return "not here";
