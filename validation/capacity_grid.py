@@ -1,6 +1,6 @@
 """Does a capacity search agree with a grid that makes at least ten times as many runs?
 
-    python -m validation.capacity_grid [--out studies/capacity_grid] [--duration-s 30] [--workers N]
+    python -m validation.capacity_grid [--out studies/capacity_grid] [--duration-s 30] [--rare 0.05] [--workers N]
 
 Model     the search is `mobilenet capacity` with its default tolerance, resolution and error: the shortest interval
           between broadcasts on dynamic.yaml at which the mean of the runs' p95 of the delay is at most 1.3 s. Its runs
@@ -32,6 +32,7 @@ from mobilenet.notebook.capacity import Capacity
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.csv_tables import values_of_runs
 from mobilenet.studies.declaration import Study
+from mobilenet.studies.rare import RARE
 from mobilenet.studies.spark import local_master
 from mobilenet.studies.statistics import Interval, t_interval
 from mobilenet.studies.study import run_study
@@ -59,11 +60,13 @@ def replications(search_runs: int, values: int, times: float) -> int:
     return max(2, math.ceil(times * search_runs / values))
 
 
-def compared(out: Path, duration_s: float, times: float, workers: int | None, scenario: Path = SCENARIO) -> Compared:
+def compared(
+    out: Path, duration_s: float, times: float, rare: float, workers: int | None, scenario: Path = SCENARIO
+) -> Compared:
     """Run what is missing of both."""
     found = mobilenet.capacity(
-        scenario, KEY, *ENDS, f"{METRIC} <= {LIMIT}", tolerance=TOLERANCE, overrides={"duration_s": duration_s},
-        out=out / "search", workers=workers, progress=Told(),
+        scenario, KEY, *ENDS, f"{METRIC} <= {LIMIT}", tolerance=TOLERANCE, rare=rare,
+        overrides={"duration_s": duration_s}, out=out / "search", workers=workers, progress=Told(),
     )  # fmt: skip
     values = found.found.asked.values
     count = replications(found.runs, len(values), times)
@@ -136,9 +139,10 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("studies/capacity_grid"), help="directory for both")
     parser.add_argument("--duration-s", type=float, default=30.0, help="length of each run")
     parser.add_argument("--times", type=float, default=10.0, help="runs of the grid, relative to the search")
+    parser.add_argument("--rare", type=float, default=RARE, help="as for `mobilenet capacity`")
     parser.add_argument("--workers", type=int, default=None, help="number of cores")
     arguments = parser.parse_args(words)
-    one = compared(arguments.out, arguments.duration_s, arguments.times, arguments.workers)
+    one = compared(arguments.out, arguments.duration_s, arguments.times, arguments.rare, arguments.workers)
     for line in lines(one):
         print(line, flush=True)
     sys.exit(1 if any(True for _ in contradictions(one)) else 0)
