@@ -25,7 +25,7 @@ WORKERS = 2
 # Systems 1, 3.2). A frame of slotted ALOHA is lost if one of the n - 1 other hosts sends in its slot, each with a
 # probability of 5 % (Abramson 1977). `expect` is the truth, at least 1.3 margins away from each bound.
 TEXT = """\
-rare: 0.3  # both laws have no rare outcomes
+rare: 0.5  # both laws have no rare outcomes
 experiments:
   queue: {scenario: queue.yaml, factors: {workload.interval_s: [0.15, 0.2, 0.3]}}
   aloha: {scenario: aloha.yaml, factors: {hosts.count: [5, 10, 20]}}

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
 HERE = Path(__file__).parent
 WORKERS = 2
-RARE = 0.3  # both laws have no rare outcomes
+RARE = 0.5  # both laws have no rare outcomes
 
 
 @pytest.fixture(scope="module")
