@@ -311,29 +311,35 @@ def demo(arguments):
 
 
 REST = "long or spark or browser"
-SPREAD = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+SPREAD = ["--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def test(arguments):
     """the tests that take a few minutes, on up to four processors; further arguments go to pytest"""
-    pytest("not (%s)" % REST, arguments)
+    pytest("not (%s)" % REST, arguments, processes())
 
 
 def test_rest(arguments):
     """all other tests: those with Spark or a browser, and long ones"""
-    pytest(REST, arguments)
+    pytest(REST, arguments, processes() + 1)  # they mostly wait: for Spark, for browsers, for real time
 
 
 def test_all(arguments):
     """all tests"""
-    pytest("", arguments)
+    pytest("", arguments, processes())
 
 
-def pytest(marks, arguments):
+def processes():
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def pytest(marks, arguments, count):
     spread = ["-m", marks] if marks else []
     # not for some of them only: each processor would first import everything
     if all(word.startswith("-") for word in arguments):
-        spread += SPREAD
+        spread += ["-n", str(count)] + SPREAD
     tool("python", "-m", "pytest", *(spread + list(arguments)))
 
 

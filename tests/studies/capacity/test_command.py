@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_it_prints(place: Path) -> None:
     lines = (place / "printed.txt").read_text().splitlines()
-    assert lines[0] == "wireless.loss from 0 to 0.8 in 8 steps, at most 2,000 runs; studies/first-capacity-loss"
+    assert lines[0] == "wireless.loss from 0 to 0.8 in 8 steps, at most 12,000 runs; studies/first-capacity-loss"
     found = json.loads((place / "studies" / "first-capacity-loss" / "capacity.json").read_text())
     assert found["verdict"] == "largest" and found["fails_at"] == pytest.approx(found["holds_at"] + 0.1)
     assert f"the largest wireless.loss is {found['value']:g}: the requirements hold at {found['value']:g} and " in (
