@@ -339,7 +339,8 @@ def pytest(marks, arguments, count):
     spread = ["-m", marks] if marks else []
     # not for some of them only: each processor would first import everything
     if all(word.startswith("-") for word in arguments):
-        spread += ["-n", str(count)] + SPREAD
+        spread += ["-n", str(count)]
+        spread += SPREAD
     tool("python", "-m", "pytest", *(spread + list(arguments)))
 
 
