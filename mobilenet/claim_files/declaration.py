@@ -230,7 +230,7 @@ class Claims(Parameters):
         default=RARE,
         ge=LEAST_RARE,
         le=MOST_RARE,
-        description="share of the runs; outcomes in a smaller share may be missed. A larger share is cheaper",
+        description="share of the runs; outcomes in a smaller share may be missed. A larger share needs fewer runs",
     )
     replications: int = Field(
         default=400, ge=FIRST_LOOK, le=100_000, description="maximum number of replications of each configuration"

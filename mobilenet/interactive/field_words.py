@@ -59,7 +59,7 @@ WORDS: dict[type, dict[str, str]] = {
         "have": "stream numbers after nxt of messages received but not delivered; only with repair: selective",
         "direct": "stream numbers of messages that are sent individually to this host; only with repair: selective",
         "copied": "when each of these messages was last sent individually; only with repair: selective",
-        "missed": "how many of the stream's messages the host has lacked in its session; only with repair: selective",
+        "missed": "how many messages of the stream the host has missed in its session; only with repair: selective",
         "counted": "stream number below which missed messages have been counted; only with repair: selective",
         "rbuf": "messages from the host that arrived out of order",
         "pend": "requests for later sessions, kept while the station is not the owner",
@@ -77,7 +77,7 @@ WORDS: dict[type, dict[str, str]] = {
         "ses": "number of the last link that the host asked for; this number only grows",
         "seq": "number of the host's next message",
         "unsent": "messages of this host that no station has acknowledged",
-        "via": "station of the last safe link, or of the one before it, as long as that station knows more",
+        "via": "stations that know the host's past: that of the last safe link, and the one before while it knows more",
     },
     TcpHost: {
         "recovering": "whether the host has crashed and not yet recovered",

@@ -31,7 +31,7 @@ _OURS = {  # buffers of the protocols that come with mobilenet: kind of node, qu
 }
 LISTS = {  # what messages carry: samples' quantity -> metric, words
     "md": ("m_d", "hosts that a station's message names because they must not deliver it (M_d)"),
-    "skip": ("skip", "messages that a confirmation lists to be skipped, including repeated confirmations and joins"),
+    "skip": ("skip", "messages to skip in a confirmation, including repeated confirmations and joins"),
     "undelivered": ("handoff_undelivered_list", "undelivered messages in a station's answer (Rsp1)"),
     "wanted": ("handoff_wanted_list", "messages that the new station requests (Req2)"),
     "bodies": ("handoff_recovered_list", "messages that are sent to the new station (Rsp2)"),

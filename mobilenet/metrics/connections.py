@@ -73,7 +73,7 @@ CONNECTIONS: tuple[Metric[Connections], ...] = only(
     ),
     Metric(
         "tcp_handoffs_survived",
-        "number of these handoffs after which bytes of the connection were acknowledged",
+        "handoffs of a host during a TCP connection after which bytes of this connection were acknowledged",
         lambda c: c.survived(),
         symbol="survived handoffs",
         better="higher",

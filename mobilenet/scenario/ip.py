@@ -56,7 +56,7 @@ class Ip(RealTimePrograms):
     network: str = Field(
         default="10.77.0.0/16",
         json_schema_extra={"pattern": NETWORK},
-        description="private network of the nodes; host h0 has its address 0.1, and station s0 its address 128.1",
+        description="private network of the nodes; the address of host h0 ends in 0.1, and that of station s0 in 128.1",
     )
     mtu_bytes: int = Field(default=1500, ge=576, le=2296, description="maximum size of an IP packet")
     broadcast: Literal["cell", "all"] = Field(

@@ -89,7 +89,7 @@ class PacketNetwork(Parameters):
     processing: Tu = Field(default=1.0, description="t_pc: processing time, added to the delay of each packet")
     queue: Tu = Field(default=1.0, description="t_t: time that a packet spends at the head of its sender's queue")
     delay_mean: Tu = Field(
-        default=100.0, description="mean of t_pp, the delay of a link, which is normally distributed but never below 0"
+        default=100.0, description="mean of t_pp, the delay of a link (normally distributed, but never below 0)"
     )
     delay_sd: Tu = Field(default=25.0, description="standard deviation of t_pp")
     fixed_delays: bool = Field(

@@ -44,7 +44,7 @@ KINDS: Final = {
     LOST: "on the air, in a frame that is lost",
     MAC_RETRY: "between two transmissions of one frame by the MAC",
     RETRY: "after a lost frame, until the protocol sends the message again",
-    TIMER_WAIT: "waiting for a protocol timer that was not started by a loss of these frames",
+    TIMER_WAIT: "waiting for a protocol timer that was not started by the loss of a frame with the message",
     ORDER: "waiting for another message, whose own delay is not on record",
     NAGLE: "waiting for Nagle's rule: a partial segment waits until those before it are acknowledged",
     CONGESTION_WINDOW: "waiting for TCP's congestion window",

@@ -116,7 +116,10 @@ class ImpairLink(_OfLink):
 
     do: Literal["impair_link"] = Field(description="kind of intervention")
     loss: float = Field(
-        default=0.0, ge=0, le=1, description="probability that a message is lost; only if lost messages are sent again"
+        default=0.0,
+        ge=0,
+        le=1,
+        description="probability that a message is lost; allowed only if lost messages are sent again",
     )
     delay_s: float = Field(
         default=0.0, ge=0, le=MOST_DELAY_S, description="additional delay of each message, in both directions"
