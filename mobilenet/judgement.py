@@ -98,7 +98,7 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         try:
             told = overall(verdicts_of(directory))
             if told != overall(verdicts):
-                notes.append(f"{path} has {told}, which contradicts the record")
+                notes.append(f"{path} has the verdict {told}, which contradicts the record")
         except RunError as error:
             notes.append(str(error))
     path = directory / "metrics.json"

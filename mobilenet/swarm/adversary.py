@@ -276,7 +276,7 @@ class Adversary:
             for s, station in enumerate(self.stations)
             if (c := station.ctx.get(host)) is not None and c.state in (State.OWN, State.REL)
         ]
-        assert len(holders) <= 1, f"I3: h{host} is owned at {holders}"
+        assert len(holders) <= 1, f"I3: stations {holders} own h{host} at the same time"
 
     # --- the end
 

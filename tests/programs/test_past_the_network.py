@@ -29,7 +29,7 @@ def test_a_host_that_guesses_is_unknown(recorded: bool, tmp_path: Path) -> None:
     done = run(path, out=tmp_path / "run", allow_code=True)
     creation = done.verdicts["creation"]
     assert creation.answer == done.verdict == "unknown", done.verdicts
-    words = "no frame that was sent after its broadcast" if recorded else "0 frames were received in the whole run"
+    words = "no frame that was sent after the broadcast of" if recorded else "0 frames were received in the whole run"
     assert words in creation.explanation
     others = {name: verdict.answer for name, verdict in done.verdicts.items() if name != "creation"}
     assert set(others.values()) == {"valid"}, done.verdicts
@@ -57,4 +57,4 @@ def test_a_process_that_guesses_is_unknown(recorded: bool, tmp_path: Path) -> No
     path.write_text(json.dumps(values))
     creation = run(path, out=tmp_path / "run", allow_code=True).verdicts["creation"]
     assert creation.answer == "unknown"
-    assert ("had received no message that was sent after its broadcast" in creation.explanation) == recorded
+    assert ("had received no message that was sent after the broadcast of" in creation.explanation) == recorded

@@ -39,7 +39,7 @@ def test_a_delivery_that_no_datagram_brought_is_unknown(sends: str, tmp_path: Pa
     creation = done.verdicts["creation"]
     assert creation.answer == done.verdict == "unknown", done.verdicts
     assert (
-        "h1 delivers h0:0, but by then h1 had received no datagram that was sent after its broadcast"
+        "h1 delivers h0:0, but by then h1 had received no datagram that was sent after the broadcast of h0:0"
         in creation.explanation
     )
     assert verify_run(done.path) == done.verdicts

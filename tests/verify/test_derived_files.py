@@ -64,7 +64,7 @@ def test_verify_leaves_alone_what_is_there_and_says_where_it_is_wrong(run: Path)
     text = (run / "verdict.json").read_text().replace('"valid"', '"violated"')
     (run / "verdict.json").write_text(text)
     code, said = command("verify", run)
-    assert code == 0 and f"{run / 'verdict.json'} has violated, which contradicts the record" in said
+    assert code == 0 and f"{run / 'verdict.json'} has the verdict violated, which contradicts the record" in said
     assert (run / "verdict.json").read_text() == text
 
 

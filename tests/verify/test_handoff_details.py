@@ -63,7 +63,7 @@ def test_as_it_was(on_air: bool) -> None:
             1,
             1,
             ["h0 broadcast h0:2", "h1 deliver h0:2"],
-            "h1 delivers h0:2, which was broadcast after its last handoff",
+            "h1 delivers h0:2, which was broadcast after the last handoff of h1",
         ),
     ],
 )

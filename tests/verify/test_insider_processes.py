@@ -118,7 +118,7 @@ def broadcasts_later(copy: Copy) -> None:
     copy.events.sort("time_ns")
 
 
-@edit("record", "but the scenario plans only 3 broadcasts of p", "disjoint ring")
+@edit("record", "but the scenario plans only 3 broadcasts by p", "disjoint ring")
 def one_broadcast_more(copy: Copy) -> None:
     row = copy.last("broadcast", "p0")
     copy.repeat(row, row + 1)
@@ -484,7 +484,7 @@ def simulated_longer(copy: Copy) -> None:
     copy.samples.time_ns = [200 * SECOND if at == end_ns else at for at in copy.samples.time_ns]
 
 
-@edit("conservation", "last message that counts arrives at", "bundling alone stamped wired causal wired_causal")
+@edit("conservation", "last message that this counter covers", "bundling alone stamped wired causal wired_causal")
 def the_last_reception_is_later(copy: Copy) -> None:
     copy.counters["messages"]["last_reception_ns"] += 1
 

@@ -332,7 +332,7 @@ def bodies_in_another_order(copy: Copy) -> None:
 # --- lists
 
 
-@edit("has had this value by then", "disk power vcube")
+@edit("had this value by then", "disk power vcube")
 def lists_are_measured_later(copy: Copy) -> None:
     for row in copy.samples.where(quantity="md"):
         if copy.samples.time_ns[row] < 12_000_000_000:
@@ -348,7 +348,7 @@ def exchange_lengths(copy: Copy, *quantities: str) -> None:
     values[one], values[other] = values[other], values[one]
 
 
-@edit("has had this value by then", "disk power vcube")
+@edit("had this value by then", "disk power vcube")
 def lengths_exchanged(copy: Copy) -> None:
     exchange_lengths(copy, "acks")
 

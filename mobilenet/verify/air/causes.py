@@ -68,7 +68,7 @@ def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
     broadcasts = _broadcasts(events)
     since_ns = names.mapped([broadcasts.get(name, NEVER) for name in names.words], 0).astype(np.int64)
     if (row := first(hops.send_ns < since_ns)) is not None:
-        yield f"{hops.words(row)}: {names.words[names.codes[row]]} is sent before it was broadcast"
+        yield f"{hops.words(row)}: {names.words[names.codes[row]]} is sent before it is broadcast"
     if (row := first(kinds.among(NAMED) & (names.codes < 0))) is not None:
         yield f"{hops.words(row)}: this application message has no name; expected a name such as 'h12:5'"
     owners = names.mapped([nodes.index(name.partition(":")[0]) for name in names.words], -1).astype(np.int64)
@@ -98,7 +98,7 @@ def _answer_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
         if (at := first(hops.send_ns[sent] < early_ns)) is not None:
             row = int(sent[at])
             host, station = hops.table["host"][row], nodes.name(int(hops.sender[row]))
-            yield f"{hops.words(row)}: {kind}, but {station} had not received {' or '.join(causes)} of {host}"
+            yield f"{hops.words(row)}: {kind}, but {station} had not received {' or '.join(causes)} about {host}"
 
 
 def _relay_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _list_problems(events: Table, hops: Hops) -> Iterator[str]:
     for row, names, _ in _lists(hops, "Rsp1", "Req2", "Rsp2"):
         for name in names:
             if hops.send_ns[row] < broadcasts.get(name, NEVER):
-                yield f"{hops.words(row)}: {name} is in a list before it was broadcast"
+                yield f"{hops.words(row)}: {name} is in a list before it is broadcast"
 
 
 def _recovery_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:

@@ -99,7 +99,7 @@ def _order_problem(
         while at < len(times) and times[at] <= send_ns and not _is(values[at], length):
             at += 1
         if at == len(times) or times[at] > send_ns:
-            return f"{hops.words(row)}: a list of {length}, but no sample of {quantity} has had this value by then"
+            return f"{hops.words(row)}: a list of {length}, but no sample of {quantity} had this value by then"
         at += 1
     return None
 

@@ -51,8 +51,8 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
         if missing:
             (at_ns, size), _ = min(missing.items())
             return (
-                f"samples: at {at_ns / 1e9:.6f} s {nodes.name(node)} sends over a wire a segment in which {size}"
-                f" messages end, but no sample of {QUANTITY} counts them"
+                f"samples: at {at_ns / 1e9:.6f} s {nodes.name(node)} sends a segment on a wire; {size} messages end in"
+                f" it, but no sample of {QUANTITY} counts them"
             )
         left = []
         for one in sampled:
@@ -65,7 +65,7 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
         runs = [(sizes.get(key[1], 0), 1, len(list(group))) for key, group in groupby(told)]
         is_whole = unsure is not None and node not in unsure
         if (wrong := _first_wrong([run for run in runs if run[0]], left, is_whole, not len(wired))) is not None:
-            return f"samples: {nodes.name(node)} sends over the radio segments in which messages end, but {wrong}"
+            return f"samples: {nodes.name(node)} sends segments over the radio; messages end in them, but {wrong}"
     return None
 
 

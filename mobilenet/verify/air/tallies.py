@@ -95,7 +95,7 @@ def _problems_in_time(pairs: Pairs, totals: Totals) -> Iterator[str]:
     if (wrong := values < fewest).any():
         at = int(wrong.argmax())
         yield (
-            f"frames: {fewest[at]} frames with rows have ended by {at_ns[at] / SECOND:g} s, but the sample of"
+            f"frames: {fewest[at]} frames with rows had ended by {at_ns[at] / SECOND:g} s, but the sample of"
             f" radio_frames counts {values[at]:g}"
         )
 
@@ -107,7 +107,7 @@ def _falls_out(ends: np.ndarray, quantity: str, totals: Totals, delay_ns: int) -
     if (wrong := (values < fewest) | (values > most)).any():
         at = int(wrong.argmax())
         yield (
-            f"frames: {most[at]} rows that {quantity} counts have ended by {at_ns[at] / SECOND:g} s, but the sample"
+            f"frames: {most[at]} rows that {quantity} counts had ended by {at_ns[at] / SECOND:g} s, but the sample"
             f" counts {values[at]:g}"
         )
 

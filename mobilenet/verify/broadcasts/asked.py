@@ -73,7 +73,7 @@ class _Host:
 
     def next_asked(self, kind: str) -> str:
         later = [at_ns for at_ns, wish in self._asked[self._next :] if wish == kind]
-        return f"it is first asked to at {later[0] / 1e9:.6f} s" if later else "it is not asked to again"
+        return f"it is not asked until {later[0] / 1e9:.6f} s" if later else "it is not asked later either"
 
 
 def asked_problem(events: Columns, expected: Expected | None, at_rest: bool = False) -> str | None:
@@ -117,9 +117,9 @@ def _left_undone(node: str, host: _Host, end_ns: int) -> str | None:
         return None
     where = "" if host.last_row is None else f" (event {host.last_row})"
     if host.is_member:
-        return f"{node} joins{where} and does not leave again, although it is asked to do so at {wish[0] / 1e9:.6f} s"
+        return f"{node} joins{where} and does not leave again, although it is asked at {wish[0] / 1e9:.6f} s to leave"
     found = f"leaves{where} and does not join again" if host.last_row is not None else "never joins"
-    return f"{node} {found}, although it is asked to do so at {wish[0] / 1e9:.6f} s"
+    return f"{node} {found}, although it is asked at {wish[0] / 1e9:.6f} s to join"
 
 
 def _joins_or_leaves(host: _Host, event: str, now_ns: int) -> str | None:

@@ -22,7 +22,7 @@ from mobilenet.clock import SECOND
 from mobilenet.rundir.table import Table
 from mobilenet.verify.basis.evidence import Evidence
 
-PAST_THE_NETWORK: Final = "so its program guessed it, or received it by a route other than this network"
+PAST_THE_NETWORK: Final = "so its program guessed the message, or received it by a route other than this network"
 PROGRAM = "program"  # a protocol
 MOVES = ("broadcast", "deliver", "datagram", "datagram_received")
 PEERS = {"h": "s", "s": "h", "p": "p"}  # whose frames a node receives
@@ -145,5 +145,6 @@ def _name(node: str, message: Any) -> str:
 def _sentence(at_ns: int, place: str, node: str, message: str, carrier: str) -> str:
     return (
         f"at {at_ns / SECOND:.6f} s ({place}): {node} delivers {message}, but by then {node} had received no"
-        f" {carrier} that was sent after its broadcast, directly or through other nodes, {PAST_THE_NETWORK}"
+        f" {carrier} that was sent after the broadcast of {message}, directly or through other nodes,"
+        f" {PAST_THE_NETWORK}"
     )

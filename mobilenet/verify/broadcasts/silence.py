@@ -135,7 +135,7 @@ class Silence:
                 f"gaps are allowed after {self._after_ns / SECOND:g} s"
             )
         if self._given_up_ns is None or self._given_up_ns < heard_ns:
-            return "although no station has given up on it after the time at which it was certainly heard"
+            return "although no station gave up on it after the time at which it was certainly heard"
         return None
 
     def forgotten(self, now_ns: int, after_s: float | None) -> str | None:

@@ -125,5 +125,5 @@ class _Known:
             yield "station", station, f"a number below {self._stations}"
         elif covered is not None and len(covered - {None}) == 1:
             if station not in covered and (line.node, line.at_ns) not in self._entered:
-                yield "station", station, "the station of in_coverage in that nanosecond"
+                yield "station", station, "the station that in_coverage names in that nanosecond"
             self._entered.add((line.node, line.at_ns))  # a drag may bring it to the next station at once

@@ -127,8 +127,8 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
         if line.life != life or not since_ns <= line.at_ns <= until_ns or is_late:
             return (
                 f"lines: row {row}: {line.node} receives or writes a line at {line.at_ns / 1e9:.6f} s that is recorded"
-                f" as life {line.life}, but according to the lines and events, it had started {life} times by then, and"
-                f" {'crashed at ' if crashed else 'never crashed'}"
+                f" as life {line.life}, but according to the lines and events, it had started"
+                f" {counted(life, 'time')} by then, and {'crashed at ' if crashed else 'never crashed'}"
                 f"{', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5])}"
             )
     needed = {name for name in nodes if name[0] != "h"} | set(recoveries)

@@ -87,7 +87,7 @@ def _broadcast_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterat
         done[node] += 1
         if number >= len(wanted[node]):
             planned = counted(len(wanted[node]), "broadcast")
-            yield f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans only {planned} of {node}"
+            yield f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans only {planned} by {node}"
         elif now_ns != wanted[node][number]:
             due_ns = wanted[node][number]
             yield (

@@ -87,7 +87,7 @@ class ProcessJudge:
     def _complete(self, node: str, message: str, when: str) -> None:
         place = self._bits.get(message)
         if place is None or message in self._told or message.partition(":")[0] != node:
-            why = "again, or without being its source"
+            why = "although it was notified before or is not the source"
             if place is None:
                 why = "but no process has broadcast this message"
             self._violated("completion", f"{when}: {node} is notified that {message} is complete, {why}")

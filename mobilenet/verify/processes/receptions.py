@@ -39,7 +39,10 @@ def last_reception_problem(
         return None
     due_ns = _quiet_ns(events, samples, told, plan)
     if due_ns is not None and last_ns != due_ns:
-        return f"messages: last_reception_ns is {last_ns}, but the last message that counts arrives at {due_ns}"
+        return (
+            f"messages: last_reception_ns is {last_ns}, but the last message that this counter covers arrives at"
+            f" {due_ns}"
+        )
     return None
 
 

@@ -124,7 +124,7 @@ class _Record:
         grown, sent = sizes.grown, np.searchsorted(self._arrivals(node), sizes.times, "right")
         for i in np.flatnonzero(grown > sent).tolist():
             yield (
-                f"samples: the sbuffer of {node} has taken {counted(int(grown[i]), 'message')} by {_s(sizes.times[i])},"
+                f"samples: the sbuffer of {node} had taken {counted(int(grown[i]), 'message')} by {_s(sizes.times[i])},"
                 f" but only {sent[i]} could have arrived"
             )
 
@@ -158,7 +158,7 @@ class _Record:
             came_in = np.concatenate(([0.0], sizes.grown))[np.searchsorted(sizes.times, self._times[own], "right")]
             for i in np.flatnonzero(came_in < np.arange(1, len(own) + 1)).tolist():
                 yield (
-                    f"samples: the sbuffer of {name} has taken {counted(int(came_in[i]), 'message')} by"
+                    f"samples: the sbuffer of {name} had taken {counted(int(came_in[i]), 'message')} by"
                     f" {_s(self._times[own[i]])},"
                     f" but {i + 1} were delivered in its cell"
                 )

@@ -81,8 +81,9 @@ class _Handoffs:
             if len(late):
                 return (
                     f"{self._when(int(delivered[late[0]]))}: {node} delivers"
-                    f" {message.words[message.codes[delivered[late[0]]]]}, which was broadcast after its last handoff,"
-                    f" before it delivers {counted(recovered - int(late[0]), 'message')} recovered in that handoff"
+                    f" {message.words[message.codes[delivered[late[0]]]]}, which was broadcast after the last handoff"
+                    f" of {node}, before {node} delivers {counted(recovered - int(late[0]), 'message')} recovered in"
+                    " that handoff"
                 )
             if self._quiescent and not len(after) and len(delivered) < recovered:
                 return (

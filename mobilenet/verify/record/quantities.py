@@ -40,6 +40,6 @@ def quantities_problem(samples: Table, manifest: dict[str, Any], expected: Expec
         who, what = node.words[pair // len(quantity.words)], quantity.words[pair % len(quantity.words)]
         is_known = what.startswith(TOTALS) if who == NETWORK else what in known.get(who[:1], (what,))
         if not is_known:
-            return f"samples: row {row} gives {what} for {who}, which is not measured in this run"
+            return f"samples: row {row} gives {what} for {who}, but this quantity is not measured there"
     end_ns = round(manifest["simulated_s"] * SECOND)
     return repeated_problem(samples, {name for names in buffers_of(manifest).values() for name in names}, end_ns, 0.0)
