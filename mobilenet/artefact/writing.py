@@ -64,6 +64,6 @@ def _require_allowed(files: Mapping[str, bytes]) -> None:
         if len(data) > MOST_FILE_BYTES:
             raise ArtefactError(f"{name}: {len(data):,} bytes, expected at most {MOST_FILE_BYTES:,}")
     if (twice := clash(sorted(files))) is not None:
-        raise ArtefactError(f"{twice}: on some machines this is the same file as another one")
+        raise ArtefactError(f"{twice}: on some machines, this name is the same as that of another file")
     if (total := sum(map(len, files.values()))) > MOST_BYTES:
         raise ArtefactError(f"{total:,} bytes, expected at most {MOST_BYTES:,}")

@@ -34,7 +34,7 @@ class Case:
 
 
 CASES = (Case(),)
-MOST = {"recording causes": 0.5, "all stories, with the replay": 10.0, "one story of a recorded run": 2.0}
+MOST = {"recording causes": 0.5, "all explanations, with the replay": 10.0, "one explanation from a recorded run": 2.0}
 
 COLUMNS = (
     Column("case", "explaining delays"),

@@ -72,8 +72,8 @@ def summary(outcome: Outcome) -> str:
     if outcome.left:
         said += f" ({len(outcome.left)} left by --quick)"
     return (
-        f"{said}; probability that any answer outside the margins is wrong: at most {outcome.error * 100:g} %;"
-        f" {counted(outcome.runs, 'run')}"
+        f"{said}; probability that any answer is wrong: at most {outcome.error * 100:g} %, not counting values within"
+        f" the margins; {counted(outcome.runs, 'run')}"
     )
 
 

@@ -40,7 +40,7 @@ def shell_of(node: str | None, asked: list[str]) -> Iterator[tuple[str, int] | N
 
     def serve() -> None:
         connect(ours, over.is_set)
-        asked.append("the shell, which has ended")
+        asked.append("the end of the shell")
 
     thread = threading.Thread(target=serve)
     thread.start()

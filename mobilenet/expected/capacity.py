@@ -71,7 +71,7 @@ def overload(scenario: Scenario, hosts: int) -> str | None:
     for share in (*_of_wires(scenario, hosts), *of_protocol(scenario, hosts)):
         if share.taken > share.most:
             taken = f"{share.taken:.0%}".replace("%", " %")
-            return f"{taken} of {share.of_what} goes to {share.what}, which is close to capacity"
+            return f"{taken} of {share.of_what} goes to {share.what}; this is close to capacity"
     return None
 
 

@@ -61,7 +61,7 @@ def seconds(time_ns: int) -> float:
 def instant_ns(what: str, time_s: float) -> int:
     """Parse a time from a command; ScenarioError if it is not one."""
     if not isinstance(time_s, Real) or not 0 <= time_s <= LONGEST_S:
-        raise ScenarioError(f"{what}: got {cut(repr(time_s), 40)}, expected seconds from 0 to {LONGEST_S:g}")
+        raise ScenarioError(f"{what}: got {cut(repr(time_s), 40)}, expected a time from 0 to {LONGEST_S:g} s")
     return ns(float(time_s))
 
 

@@ -48,7 +48,7 @@ from mobilenet.studies.study import run_study
 
 PRINTED = PAPERS / "wilhelm2020_mobile.csv"
 BACK_WITHIN = 2.0  # times what it was before: it has recovered
-NOT_RECOVERED = {9.0: "does not recover entirely before the next"}  # length of an outage -> Section V.C on it
+NOT_RECOVERED = {9.0: "does not recover entirely before the next outage"}  # length of an outage -> Section V.C on it
 LOOK_S = 5.0  # before each fault, the mean SBuffer of s3 over this time
 
 
@@ -227,13 +227,13 @@ def recovery_lines(out: Path, runs: Runs) -> Iterator[Line]:
         first, then = t_interval(before[:, number]), t_interval(before[:, number + 1])
         outage_s = faults["first_duration_s"] + number * faults["duration_step_s"]
         recovers = then.mean <= BACK_WITHIN * max(first.mean, 1.0)
-        printed = NOT_RECOVERED.get(outage_s, "back a few seconds after")
+        printed = NOT_RECOVERED.get(outage_s, "recovers a few seconds after the outage")
         verdict = "recovers" if recovers else f"{then.mean / first.mean:.2g} times"
         yield Line(
             WORDS["faults"],
             f"SBuffer of s3 around an outage of {outage_s:g} s",
             printed,
-            f"{interval_in_words(first)} before, {interval_in_words(then)} before the next",
+            f"{interval_in_words(first)} before it, {interval_in_words(then)} before the next one",
             verdict + (", unlike in the paper" if recovers == (outage_s in NOT_RECOVERED) else ""),
             f"n = {then.n}",
             "",
@@ -241,8 +241,8 @@ def recovery_lines(out: Path, runs: Runs) -> Iterator[Line]:
         )
     most = values_of(runs["faults"], "station_sbuffer_max")
     remark = (
-        "not seen: our SBuffers stay below 400 messages here; in the search, a station with 642 messages recovered in"
-        " 1.5 s"
+        "not seen: our SBuffers stay below 400 messages here; in the runs from which the settings were inferred, a"
+        " station with 642 messages recovered in 1.5 s"
     )
     yield line(WORDS["faults"], "station_sbuffer_max", "unstable from about 400", most, "", "V.C", remark)
 

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from mobilenet.clock import SECOND
 from mobilenet.papers.jobs import Job, Result, completed_results, identity, keep, results_of, scenario_of
-from mobilenet.quoting import counted
 from mobilenet.workers import nothing
 
 KINDS = ("tree", "delv", "ack", "copy")
@@ -81,5 +80,5 @@ def count_all(
         done[names[k]] = Result((), {}, {}, "counted", counts._asdict())
         keep(results, names[k], done[names[k]])
     if missing:
-        say(f"{counted(len(missing), 'run')} that record individual messages")
+        say(f"runs that record individual messages: {len(missing)}")
     return {job.key: Counts(**(done[name].watched or {})) for job, name in zip(jobs, names, strict=True)}

@@ -117,9 +117,9 @@ class Conversation:
         tail = answer
         while not (tail.endswith(b"\n") and _ends(tail)):
             if line_bytes > LONGEST_LINE_BYTES:
-                self._fail(f"a line of more than {LONGEST_LINE_BYTES:,} bytes", event)
+                self._fail(f"its program wrote a line of more than {LONGEST_LINE_BYTES:,} bytes", event)
             if size > LONGEST_ANSWER_BYTES:
-                self._fail(f'an answer of more than {LONGEST_ANSWER_BYTES:,} bytes without {{"do":"done"}}', event)
+                self._fail(f'its program wrote more than {LONGEST_ANSWER_BYTES:,} bytes without {{"do":"done"}}', event)
             if not self._output.poll(max(0.0, deadline_s - time.monotonic()) * 1000):
                 whole = b"".join(parts).rpartition(b"\n")[0]
                 if whole:
@@ -143,7 +143,8 @@ class Conversation:
         try:
             lines = answer.decode().split("\n")
         except UnicodeDecodeError as error:
-            self._fail(f"bytes that are not UTF-8, after {short_line(answer[: error.start].decode()[-60:])!r}", event)
+            after = short_line(answer[: error.start].decode()[-60:])
+            self._fail(f"its program wrote bytes that are not UTF-8, after {after!r}", event)
         lines.pop()
         actions = []
         for number, line in enumerate(lines, 1):

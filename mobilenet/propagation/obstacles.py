@@ -85,10 +85,9 @@ def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
         return False
     if origin is None:
         raise ScenarioError(
-            f"{unsaid[0].where}: contains longitudes and latitudes, because the file has no crs that mobilenet knows"
-            " (RFC 7946), but"
-            " the position of (0, 0) is not given; expected origin: {lon, lat}, or, if they are metres,"
-            ' "crs": null in the file'
+            f"{unsaid[0].where}: is read as longitudes and latitudes, because the file has no crs that mobilenet knows"
+            " (RFC 7946), but the position of (0, 0) is not given; expected origin: {lon, lat} or, if the coordinates"
+            ' are in metres, "crs": null in the file'
         )
     return bool(_is_near(everything[:, 0], everything[:, 1], origin).all())
 

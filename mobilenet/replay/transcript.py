@@ -61,10 +61,11 @@ def lines_of_node(lines: list[Line], node: str, life: int, directory: Path) -> l
     if not found:
         there = sorted({line.node for line in lines}, key=lambda name: (name[0], int(name[1:])))
         lives = max((line.life for line in lines if line.node == node), default=0)
+        choice = f"expected one of {', '.join(there)}" if there else "there are none"
         what = (
             f"{node}: life {life} does not exist; expected {'1' if lives == 1 else f'1 to {lives}'}"
             if lives
-            else f"no program {node}; there are {', '.join(there) or 'none'}"
+            else f"no program {node}; {choice}"
         )
         raise RunError(f"{directory}: {what}")
     return found

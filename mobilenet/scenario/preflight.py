@@ -248,7 +248,7 @@ def _too_big(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> It
         yield (
             "limits.max_events",
             (
-                f"about {events:.1e} events from {counted(hosts, 'host')}, {counted(len(sites), 'station')} and"
+                f"about {events:.1e} events for {counted(hosts, 'host')}, {counted(len(sites), 'station')} and"
                 f" {scenario.duration_s:g} s, expected at most {scenario.limits.max_events:.1e}; raise this limit if"
                 " this number is intended"
             ),

@@ -141,7 +141,7 @@ def _not_executable(program: Path) -> str | None:
     if os.access(program, os.X_OK):
         return None
     what = RUN_BY.get(program.suffix)
-    such = "" if what is None else f", such as [{what}, {program.name}]"
+    such = "" if what is None else f", as in [{what}, {program.name}]"
     return f"it is not executable; run chmod +x {quoted(program)}, or put its interpreter first{such}"
 
 

@@ -200,7 +200,8 @@ def _right(
         if path == "preamble_rssi_dbm":
             return f"expected {needed}, got {given:g}"
         return (
-            f"with {given:g} they are detected at {threshold_dbm:g} dBm or more; expected preamble_rssi_dbm: {needed}"
+            f"with {given:g} dB, they are detected at {threshold_dbm:g} dBm or more; expected"
+            f" preamble_rssi_dbm: {needed}"
         )
     loss, also = wireless.path_loss, f"; or {sender.key}: {power}"
     if path == "path_loss.exponent":

@@ -46,7 +46,7 @@ class HostNode(Node):
 
     def _record(self, event: str, session: Any = None, station: Any = None, **detail: Any) -> None:
         if session is not None and abs(whole(f"{event}: the session", session)) >= 2**63:
-            raise TypeError(f"{event}: the session is {session}, more than 63 bits")
+            raise TypeError(f"{event}: the session is {session}, expected at most 63 bits")
         name = None if station is None else f"s{whole(f'{event}: the station', station)}"
         self._events.add(self._calendar.now, self.name, event, None, name, session, detail or None)
 

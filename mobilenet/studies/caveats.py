@@ -26,7 +26,10 @@ ADVICE = (
     " each replication"
 )
 
-ENDS = {PROBABLY: "; more replications or longer runs are needed to settle this", UNSTABLE: ", so no other mean exists"}
+ENDS = {
+    PROBABLY: "; more replications or longer runs are needed to settle this",
+    UNSTABLE: "; no means are reported for unstable configurations",
+}
 
 
 def has_one_movement(scenario: AnyScenario) -> bool:

@@ -189,7 +189,7 @@ def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None
         return study
     say(
         f"{path}: keeps its {before.min} replications, although the study file asks for {now.min}; use --replications"
-        f" {now.min} to keep only the first ones"
+        f" {now.min} to keep only the first {now.min}"
     )
     return study.model_copy(update={"replications": before})
 

@@ -93,8 +93,8 @@ def test_what_it_prints(place: Path) -> None:
     assert any(line.startswith("unlike: undecided. 2 replications; its runs differ, so its exp") for line in lines)
     assert any(line.endswith("mobilenet swarm --count 6 --seed 1 --protocol best_effort") for line in lines)
     assert (
-        "6 claims: 4 hold, 1 does not hold, 1 undecided; probability that any answer outside the margins is wrong: at"
-        " most 5 %" in lines[-3]
+        "6 claims: 4 hold, 1 does not hold, 1 undecided; probability that any answer is wrong: at most 5 %, not"
+        " counting values within the margins; " in lines[-3]
     )
     assert lines[-2] == "outcomes in under 50 % of the runs could have been missed, for 4 of 6 claims"
     assert lines[-1] == "Next: look at out/claims.md"

@@ -262,10 +262,10 @@ def test_what_can_be_done_back_then_is_what_can_be_done_there(live: LiveSession,
 def test_a_time_that_is_none_is_refused_and_the_run_stands(time_s: Any) -> None:
     live = mobilenet.live(FIRST)
     live.play(1)
-    with pytest.raises(ScenarioError, match="expected seconds from 0 to"):
+    with pytest.raises(ScenarioError, match="expected a time from 0 to"):
         live.rewind(time_s)
     if time_s is not None:
-        with pytest.raises(ScenarioError, match="expected seconds from 0 to"):
+        with pytest.raises(ScenarioError, match="expected a time from 0 to"):
             live.play(time_s)
     with pytest.raises(ScenarioError, match=r"branch .* does not exist"):
         live.switch(time_s)

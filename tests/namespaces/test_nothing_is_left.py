@@ -91,4 +91,4 @@ def test_a_shell_ends_its_run(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--shell", "h0"], input="sleep 0.5; ping -c 2 -i 0.3 h1\nexit\n", text=True,
                           capture_output=True, timeout=30)  # fmt: skip
     assert "bytes from h1" in done.stdout
-    assert "the shell, which has ended" in done.stderr and done.returncode == 3
+    assert "stopped by the end of the shell at " in done.stderr and done.returncode == 3

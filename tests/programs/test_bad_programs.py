@@ -204,7 +204,7 @@ def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
         (["no-such-program-here"], "cannot be started: No such file or directory; expected a program on the PATH"),
         (["./folder"], "cannot be started: "),
         (["plain.txt"], r"Permission denied; it is not executable; run chmod \+x \S+plain.txt, or put its"),
-        (["./host.py"], r"or put its interpreter first, such as \[python3, host.py\]"),
+        (["./host.py"], r"or put its interpreter first, as in \[python3, host.py\]"),
         (["binary"], "Exec format error; expected a binary for this machine, or a first line that names an installed"),
         (["script"], "No such file or directory; expected a binary for this machine, or a first line that names an"),
     ],

@@ -116,9 +116,9 @@ def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
     content = collection(feature(polygon(ring), name="Mill"), **more)
     said = refusal(tmp_path, content, in_plane=False)
     assert said.startswith(
-        ": feature 1 ('Mill'): contains longitudes and latitudes, because the file has no crs that mobilenet knows"
+        ": feature 1 ('Mill'): is read as longitudes and latitudes, because the file has no crs that mobilenet knows"
     )
-    assert said.endswith('expected origin: {lon, lat}, or, if they are metres, "crs": null in the file')
+    assert said.endswith('expected origin: {lon, lat} or, if the coordinates are in metres, "crs": null in the file')
     (building,) = read_buildings(file(tmp_path, {**content, "crs": None}))
     assert building[0][0] == (100 * ring[0][0], 100 * ring[0][1])
 

@@ -234,7 +234,7 @@ def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> No
     create(Study.load(file, replications=3), out)
     assert with_replications_so_far(Study.load(file), out, told.append).replications.min == 3
     said = "keeps its 3 replications, although the study file asks for 2; use --replications 2"
-    said += " to keep only the first ones"
+    said += " to keep only the first 2"
     assert told == [f"{out}: {said}"]
     assert with_replications_so_far(Study.load(file, replications=2), out).replications.min == 2
     assert with_replications_so_far(Study.load(file, ["duration_s=6"]), out).replications.min == 2  # another study

@@ -82,7 +82,9 @@ class BackboneParameters(LinkParameters):
         if self.edges is not None and self.shape is not None:
             raise ValueError(f"shape: {self.shape}, but edges are given; specify only one of the two")
         if self.kind == "tree" and self.shape == "full_mesh":
-            raise ValueError("shape: full_mesh is not a tree; expected star, chain or breadth_first, or another kind")
+            raise ValueError(
+                "shape: full_mesh is not a tree; expected star, chain or breadth_first, or a kind other than tree"
+            )
         for key, kinds in (
             ("max_delay_ms", ("vcube_best_effort",)),
             ("mtu_bytes", ("vcube_best_effort", "vcube_causal")),

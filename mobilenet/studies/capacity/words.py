@@ -138,7 +138,7 @@ def assumptions(found: Found) -> list[str]:
         lines.append(assumption(asked.rare))
     if found.verdict not in (Verdict.NOT_MONOTONE, Verdict.UNDECIDED):
         checked = ", ".join(shown_value(asked.values[place]) for place in first_values(last))
-        lines.append(f"assumed: the requirements are monotone in {asked.key}, which was checked at {checked}")
+        lines.append(f"assumed: the requirements are monotone in {asked.key}; this was checked at {checked}")
     return lines
 
 
@@ -251,7 +251,7 @@ def _estimated(asked: Asked, one: Estimate) -> str:
     if one.bounds is None:
         return f"{metric} has a value in {one.n} of {counted(one.runs, 'run')}, too few for an interval"
     if math.isinf(one.bounds.mean):
-        return f"{metric} is infinite: in some runs, this share of the messages never arrives"
+        return f"{metric} is infinite: in some runs, too large a share of the messages never arrives"
     low, high = shown(one.bounds.low), _with_unit(asked, one.requirement, one.bounds.high)
     side = "at most" if one.requirement.at_most else "at least"
     some = f" in {one.n} of {counted(one.runs, 'run')}" if one.is_of_some else ""

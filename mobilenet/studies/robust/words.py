@@ -36,8 +36,8 @@ def said_of_mac(plan: Plan) -> str | None:
     if not changed:
         return None
     return (
-        f"`mac: {plan.mac}` does not support the rates of 802.11, so {', '.join(changed)} run with `mac: dcf`, and the"
-        " MAC differs as well"
+        f"`mac: {plan.mac}` does not support the rates of 802.11, so `mac: dcf` is used with {', '.join(changed)}, and"
+        " the MAC differs as well"
     )
 
 

@@ -78,7 +78,10 @@ def test_one_station_and_two(kind: str, tmp_path: Path) -> None:
     [
         ("kind=vcube", "unknown value vcube; did you mean"),
         ("max_delay=3", "unknown key; did you mean 'max_delay_ms'?"),
-        ("shape=full_mesh", "shape: full_mesh is not a tree; expected star, chain or breadth_first, or another kind"),
+        (
+            "shape=full_mesh",
+            "shape: full_mesh is not a tree; expected star, chain or breadth_first, or a kind other than tree",
+        ),
         ("max_delay_ms=3", "max_delay_ms: has no effect with kind: tree; it applies to vcube_best_effort"),
         ("timeout_s=0", "timeout_s: should be at least 1e-09, got 0"),
     ],

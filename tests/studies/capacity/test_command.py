@@ -59,7 +59,7 @@ def test_what_it_prints(place: Path) -> None:
     assert lines[-3] == "outcomes in under 50 % of the runs could have been missed"
     assert (
         lines[-2]
-        == "assumed: the requirements are monotone in wireless.loss, which was checked at 0, 0.2, 0.4, 0.6, 0.8"
+        == "assumed: the requirements are monotone in wireless.loss; this was checked at 0, 0.2, 0.4, 0.6, 0.8"
     )
     assert lines[-1] == "Next: mobilenet report studies/first-capacity-loss"
     assert mobilenet(*shlex.split(lines[-1].removeprefix("Next: mobilenet ")), place=place).returncode == 0

@@ -112,7 +112,7 @@ def test_the_answer_states_how_many_runs_have_the_metric() -> None:
 
 
 def test_what_the_answer_assumes(two: Found) -> None:
-    monotone = "assumed: the requirements are monotone in wireless.loss, which was checked at 0, 0.1"
+    monotone = "assumed: the requirements are monotone in wireless.loss; this was checked at 0, 0.1"
     assert sentences(two)[-1] == monotone and monotone in markdown(two).replace("Assumed", "assumed")
     assert sentences(two)[-2] == "outcomes in under 5 % of the runs could have been missed"
     delays = [{"delivery_delay_mean_s": 0.5 + place % 4 / 4} for place in range(400)]
