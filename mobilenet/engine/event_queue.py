@@ -66,7 +66,7 @@ class Calendar:
     def at(self, time_ns: int, action: Action) -> None:
         """Call `action` at `time_ns`, after everything already scheduled for that instant."""
         if time_ns < self.now:
-            raise ValueError(f"cannot schedule at {time_ns} ns: it is already {self.now} ns")
+            raise ValueError(f"cannot schedule at {time_ns} ns: the clock is already at {self.now} ns")
         self._sequence += 1
         self.put(time_ns, NORMAL, self._sequence, action)
 

@@ -78,7 +78,9 @@ class Until(Parameters):
         description="metric to be estimated precisely; once it is, a configuration gets no more replications",
     )
     relative_half_width: float = Field(
-        gt=0, le=10, description="half-width of the confidence interval divided by the mean, at which replications stop"
+        gt=0,
+        le=10,
+        description="replications stop once the half-width of the confidence interval, over the mean, is this small",
     )
 
 

@@ -169,7 +169,7 @@ class MobileCausalParameters(BaseModel):
         default=4,
         ge=1,
         le=100,
-        description="selective: number of copies for the cell before a single host gets its own (not in the paper)",
+        description="selective: copies sent to the whole cell before copies go to single hosts (not in the paper)",
     )
     few_hosts: int = Field(
         default=6,

@@ -89,7 +89,7 @@ def _so_far(found: Found) -> str:
     elif any(one.bounds is None for value in found.open_points for one in found.points[value].estimates):
         why += ", and too few runs have a value for the metric"
     if found.interval is None:
-        return f"{why}; no value of {key} is known to hold while another one is known to fail"
+        return f"{why}; not known: a value of {key} at which the requirements hold, and another at which they fail"
     return (
         f"{why}; the requirements hold at {key} {shown_value(found.holds_at)} and fail at {shown_value(found.fails_at)}"
     )

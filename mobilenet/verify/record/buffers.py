@@ -86,7 +86,7 @@ class _Record:
         if odd_ns in sent_ns:
             yield f"samples: {node} broadcasts at {_s(odd_ns)}, but its sbuffer does not grow"
         elif odd_ns is not None:
-            yield f"samples: the sbuffer of {node} grows at {_s(odd_ns)}, although it broadcasts nothing then"
+            yield f"samples: the sbuffer of {node} grows at {_s(odd_ns)}, although {node} broadcasts nothing then"
         elif len(grown_ns) != len(sent_ns):
             yield f"samples: the sbuffer of {node} grows {len(grown_ns)} times, but it broadcasts {len(sent_ns)} times"
 
@@ -216,13 +216,13 @@ class _Record:
     def _waiting_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
         """What waits in an rbuffer."""
         if node[0] == "h":
-            most, of_what = 2 * np.searchsorted(self._sent_ns, sizes.times, "right"), "copies can exist"
+            most, of_what = 2 * np.searchsorted(self._sent_ns, sizes.times, "right"), "copies exist"
         else:
-            most, of_what = self._unacknowledged(sizes.times), "can be in the sbuffers of all hosts"
+            most, of_what = self._unacknowledged(sizes.times), "are in the sbuffers of all hosts together"
         for i in np.flatnonzero(sizes.values > most).tolist():
             yield (
                 f"samples: the rbuffer of {node} holds {counted(int(sizes.values[i]), 'message')} at"
-                f" {_s(sizes.times[i])}, but {most[i]:g} {of_what}"
+                f" {_s(sizes.times[i])}, but at most {most[i]:g} {of_what}"
             )
 
     def _unacknowledged(self, times: np.ndarray) -> np.ndarray:
