@@ -94,7 +94,7 @@ def enter_namespaces(order: Order) -> None:
     theirs.close()
     if ours.recv(1):
         with contextlib.suppress(OSError):
-            map_users(child, order["users"])
+            map_users(child, order)
             ours.send(b"!")
     wait_for(child)
 
@@ -107,12 +107,20 @@ def wait_for(child: int) -> NoReturn:
     os._exit(0)
 
 
-def map_users(child: int, users: list[list[int]]) -> None:
-    """Each pair is a user, and group, inside and outside. Only root may give more than one, and then drop groups."""
-    if len(users) == 1:
+def map_users(child: int, order: Order) -> None:
+    """Each pair is a user, and group, inside and outside. Only root may give other pairs than its own, and then drop
+    groups.
+    """
+    if order["become"] is None:
         write(f"/proc/{child}/setgroups", "deny")
     for kind in ("uid", "gid"):
-        write(f"/proc/{child}/{kind}_map", "".join(f"{inside} {outside} 1\n" for inside, outside in users))
+        write(f"/proc/{child}/{kind}_map", "".join(f"{inside} {outside} 1\n" for inside, outside in order["users"]))
+
+
+def become(user: int) -> None:
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
 
 
 def refused(error: OSError) -> Refused:
@@ -188,11 +196,10 @@ def allow_ordinary_users(group: int) -> None:
 # --- the file system
 
 
-def hide_files(order: Order) -> None:
+def hide_files(order: Order, shown: list[tuple[int, str]]) -> None:
     """Put empty file systems over the user's own files, and the folders that are `shown` into them again: the first
-    writable, the others not.
+    writable, the others not. Each has a descriptor, opened before.
     """
-    shown = [(os.open(path, os.O_PATH), path) for path in (order["folder"], *order["shown"]) if os.path.isdir(path)]
     size = f"size={order['output_mb']}m,mode=1777"
     for path in dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, order["home"])):
         if os.path.isdir(path) and path != "/":
@@ -245,9 +252,7 @@ def start(order: Order, command: list[str], terminal: int | None, keeps_input: b
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         if order["become"] is not None:
-            os.setgroups([])
-            os.setgid(order["become"])
-            os.setuid(order["become"])
+            become(order["become"])
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execvpe(command[0], command, {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"})
     except OSError as error:
@@ -319,13 +324,16 @@ def answer_with(control: socket.socket, answer: dict[str, Any], descriptors: tup
 
 
 def be_first(control: socket.socket, order: Order, terminal: int | None) -> None:
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     try:
+        shown = [(os.open(path, os.O_PATH), path) for path in (order["folder"], *order["shown"]) if os.path.isdir(path)]
+        if order["become"] == 0:
+            become(0)  # the system's root, who can open all folders, is no user in here
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a change of user clears it
         mount("none", "/", None, MS_REC | MS_PRIVATE)
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         tun = new_device(order)
         allow_ordinary_users(order["group"])
-        hide_files(order)
+        hide_files(order, shown)
         name = order["name"].encode()
         called("sethostname", name, len(name))
     except OSError as error:

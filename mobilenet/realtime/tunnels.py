@@ -22,6 +22,7 @@ from pathlib import Path
 from socket import inet_aton
 from typing import Any
 
+from mobilenet.namespaces.kernel_counts import kernel_counts
 from mobilenet.namespaces.machines import Machine, Machines
 from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import Child
@@ -77,6 +78,8 @@ class Tunnels:
         self._pace: Pace | None = None
         self._noted: dict[str, int] = {}  # first processes of the machines that can be entered
         self.dropped: dict[str, Counter[str]] = {}  # reason -> node -> packets
+        self._by_kernel: dict[str, Counter[str] | None] = {}  # node -> counts of all its lives; None: not known
+        self._is_closed = False
         if shell is not None and shell[0] not in self._addresses:
             raise ScenarioError(f"--shell {shell[0]}: expected a host, or a station with a program")
         self._terminals = {} if shell is None else dict([shell])
@@ -147,6 +150,7 @@ class Tunnels:
     def stop(self, name: str, child: Child | None) -> None:
         assert self._pace is not None
         machine = self._machines.running[name]
+        self._take_counts(machine)
         self._pace.forget(machine.control)
         del self._controls[machine.control]
         if machine.device is not None and self._devices.pop(machine.device, None) is not None:
@@ -154,7 +158,17 @@ class Tunnels:
         self._machines.stop(name)
         self._note_machines()
 
+    def _take_counts(self, machine: Machine) -> None:
+        """Before its life ends. Programs that are root may change what the kernel counts."""
+        if machine.device is None or machine.pid is None or self._protocol.root:
+            return
+        before, found = self._by_kernel.get(machine.name, Counter()), kernel_counts(machine.pid)
+        self._by_kernel[machine.name] = None if before is None or found is None else before + Counter(found)
+
     def close(self) -> None:
+        for machine in self._machines.running.values():
+            self._take_counts(machine)
+        self._is_closed = True
         for capture in self._captured.values():
             capture.close()
         if self._run is not None:
@@ -251,10 +265,14 @@ class Tunnels:
         return found
 
     def document(self) -> dict[str, Any]:
-        return {
+        told: dict[str, Any] = {
             f"packets_{reason}": {name: counts[name] for name in sorted(counts)}
             for reason, counts in sorted(self.dropped.items())
         }
+        if self._is_closed and not self._protocol.root:
+            names = sorted(self._by_kernel)
+            told["devices"] = {name: None if (own := self._by_kernel[name]) is None else dict(own) for name in names}
+        return told
 
 
 def shell_command() -> list[str]:
@@ -271,7 +289,7 @@ def users_for(user: int, is_root: bool) -> dict[str, Any]:
         inside = 0 if is_root else user
         return {"users": [[inside, user]], "become": None, "group": inside}
     if is_root:
-        return {"users": [[0, OVERFLOW_ID], [1, 0]], "become": 0, "group": 0}
+        return {"users": [[0, OVERFLOW_ID]], "become": 0, "group": 0}
     return {"users": [[0, 0], [OVERFLOW_ID, OVERFLOW_ID]], "become": OVERFLOW_ID, "group": OVERFLOW_ID}
 
 

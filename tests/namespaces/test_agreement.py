@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import struct
 from pathlib import Path
 
@@ -45,8 +46,8 @@ def test_round_trips_of_ping(tmp_path: Path) -> None:
     recorded = _round_trips_ms(done)
     assert recorded.keys() == measured.keys()
     assert len(measured) >= 15
-    mean, own = (sum(times.values()) / len(times) for times in (recorded, measured))
-    assert own == pytest.approx(mean, rel=0.01)
+    of_record, own = (statistics.median(times.values()) for times in (recorded, measured))
+    assert own == pytest.approx(of_record, rel=0.01)  # a busy machine delays single packets
 
 
 def _round_trips_ms(done: Run) -> dict[int, float]:

@@ -5,8 +5,10 @@ Source    ours: docs/guide/real-software.md, SECURITY.md
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ from typing import Any
 import pytest
 
 from mobilenet.protocols.packet_relay import Packet
-from mobilenet.realtime.applications import Applications
+from mobilenet.realtime import tunnels
+from mobilenet.realtime.applications import Applications, Sent
+from mobilenet.realtime.tunnels import Tunnels
 from mobilenet.verify import verify_run
 from tests.namespaces.own import APART, need, played, printed, scenario
 
@@ -84,5 +88,50 @@ def test_a_faulty_emulator_is_found(
     )
     commands = {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"], "h2": ["sleep", "60"]}
     done = played(scenario(tmp_path, commands, count=3, duration_s=1.5))
+    verdict = verify_run(done.path)["conservation"]
+    assert verdict.answer == "violated" and re.search(expected, verdict.explanation)
+
+
+def _entering(change: Callable[[list[Sent]], list[Sent]]) -> Callable[[pytest.MonkeyPatch], None]:
+    """What the emulator takes from a device is changed."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        sound = Tunnels._packets_of
+        patch.setattr(Tunnels, "_packets_of", lambda self, name, device: change(list(sound(self, name, device))))
+
+    return plant
+
+
+def _writing(write: Callable[[int, bytes], int]) -> Callable[[pytest.MonkeyPatch], None]:
+    """What the emulator puts into a device is changed, after it was captured."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        changed = types.SimpleNamespace(**{name: getattr(os, name) for name in dir(os)} | {"write": write})
+        patch.setattr(tunnels, "os", changed)
+
+    return plant
+
+
+def _damaged(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+@pytest.mark.parametrize(
+    ("plant", "expected"),
+    [
+        (_entering(lambda came: came * 2), "left h[01] through its device"),
+        (_entering(lambda came: came[:-1]), "left h0 through its device"),
+        (_entering(lambda came: [one._replace(data=_damaged(one.data)) for one in came]), "a wrong ICMP checksum"),
+        (_writing(lambda device, data: os.write(device, _damaged(data))), "discarded .* with wrong checksums"),
+        (_writing(lambda device, data: os.write(device, data) and os.write(device, data)), "entered h[01] through"),
+    ],
+)
+def test_an_emulator_that_is_faulty_at_the_device_is_found(
+    plant: Callable[[pytest.MonkeyPatch], None], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The captures at both ends agree; but the kernel counts, and makes checksums."""
+    need("ping")
+    plant(monkeypatch)
+    done = played(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"]}, duration_s=1.5))
     verdict = verify_run(done.path)["conservation"]
     assert verdict.answer == "violated" and re.search(expected, verdict.explanation)

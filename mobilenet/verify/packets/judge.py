@@ -1,26 +1,28 @@
 """Judge the packets of real software, by the captures of all devices.
 
-Model     a packet that is received has the bytes that were sent under its name, and all packets of a node have its
-          address as their source
+Model     a packet that is received has the bytes that were sent under its name, all packets of a node have its
+          address as their source, and the kernel counted as many at each device
 Source    ours: docs/guide/real-software.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mobilenet.packets.passed import Captures, Mismatch, Passed, passed
 from mobilenet.rundir.table import Columns
+from mobilenet.verify.packets.devices import devices_problem
 from mobilenet.verify.packets.tcp import connections_problem
 
 
-def packets_problem(events: Columns, captures: Captures) -> str | None:
-    """The first contradiction, in one sentence; None: there is none."""
+def packets_problem(events: Columns, captures: Captures, real_time: Mapping[str, Any]) -> str | None:
+    """The first contradiction, in one sentence; None: there is none. `real_time`: of the manifest."""
     try:
         packets = list(passed(events, captures))
     except Mismatch as error:
         return str(error)
-    return changed_problem(packets) or connections_problem(packets)
+    return changed_problem(packets) or devices_problem(packets, real_time) or connections_problem(packets)
 
 
 def changed_problem(packets: Sequence[Passed]) -> str | None:

@@ -1,0 +1,39 @@
+"""What the kernel of a node counts itself: the packets that passed its device, and those that it found damaged.
+
+Model     the emulator's record says which packets it has taken from a device and put into it; the kernel counts both as
+          well, so that a packet which the emulator loses, doubles or damages at the device is found
+Units     packets, since the device was made
+Source    Linux: proc_pid_net(5); RFC 1213 (SNMP counters)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DEVICE = "mob0"
+IN, OUT = 1, 9  # columns of /proc/net/dev: packets received and transmitted
+CHECKED = (("snmp", "Icmp"), ("snmp", "Tcp"), ("snmp", "Udp"), ("netstat", "IpExt"))
+DAMAGED = "InCsumErrors"
+
+
+def kernel_counts(process: int) -> dict[str, int] | None:
+    """Of the network namespace of a process: packets "out" of the device and "in" to it, and "damaged" ones; None: the
+    process, or its device, is gone.
+    """
+    folder = Path(f"/proc/{process}/net")
+    try:
+        devices = dict(line.split(":") for line in (folder / "dev").read_text().splitlines()[2:])
+        tables = {name: (folder / name).read_text().splitlines() for name in ("snmp", "netstat")}
+    except (OSError, ValueError):
+        return None
+    own = next((counts.split() for name, counts in devices.items() if name.strip() == DEVICE), None)
+    if own is None:
+        return None
+    damaged = sum(_count(tables[table], protocol) for table, protocol in CHECKED)
+    return {"out": int(own[OUT]), "in": int(own[IN]), "damaged": damaged}
+
+
+def _count(lines: list[str], protocol: str) -> int:
+    """Each protocol has a line of names and one of numbers."""
+    rows = [line.split()[1:] for line in lines if line.startswith(f"{protocol}: ")]
+    return int(dict(zip(*rows, strict=True)).get(DAMAGED, 0)) if len(rows) == 2 else 0

@@ -1,0 +1,54 @@
+"""Judge the captures by what the kernel of each node counted at its device.
+
+Model     of a node whose programs are not root, the kernel makes all packets, so their checksums are right; it counts
+          the packets that pass the device, and those that it discards because their checksums are wrong. Packets that
+          the emulator took from a device are in the capture, or were dropped and counted
+Source    ours: docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mobilenet.packets.checksums import wrong_checksum
+from mobilenet.packets.passed import Passed
+from mobilenet.quoting import counted
+
+DROPPED = ("packets_malformed", "packets_spoofed", "packets_misaddressed")
+
+
+def devices_problem(packets: Sequence[Passed], real_time: Mapping[str, Any]) -> str | None:
+    """The first contradiction, in one sentence. `real_time`: of the manifest; without "devices" nothing is checked."""
+    devices = real_time.get("devices")
+    if not isinstance(devices, dict):
+        return None
+    for one in packets:
+        if one.is_sent and (protocol := wrong_checksum(one.packet)) is not None:
+            return f"packets: {one.node} sends {one.name} with a wrong {protocol} checksum; the kernel makes right ones"
+    passed = Counter((one.node, one.is_sent) for one in packets)
+    dropped = Counter({node: sum(_of_node(real_time.get(reason), node) for reason in DROPPED) for node in devices})
+    for node, counts in sorted(devices.items()):
+        if not isinstance(counts, dict):
+            continue  # not known
+        sent, received = passed[node, True] + dropped[node], passed[node, False]
+        if _of_node(counts, "out") != sent:
+            return _differs(node, "left", _of_node(counts, "out"), f"sends {passed[node, True]}", dropped[node])
+        if _of_node(counts, "in") != received:
+            return _differs(node, "entered", _of_node(counts, "in"), f"receives {received}")
+        if damaged := _of_node(counts, "damaged"):
+            what = f"{counted(damaged, 'packet')} with wrong checksums"
+            return f"packets: the kernel of {node} discarded {what}, but all packets that it received have right ones"
+    return None
+
+
+def _differs(node: str, how: str, by_kernel: int, of_record: str, dropped: int = 0) -> str:
+    more = f", and {dropped} were dropped" if dropped else ""
+    what = f"{counted(by_kernel, 'packet')} {how} {node} through its device"
+    return f"packets: by the kernel's count, {what}, but in the record it {of_record}{more}"
+
+
+def _of_node(counts: Any, name: str) -> int:
+    found = counts.get(name, 0) if isinstance(counts, dict) else 0
+    return found if isinstance(found, int) else 0

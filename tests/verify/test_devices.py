@@ -1,0 +1,116 @@
+"""What the kernel counts at a device, against the record: any damage and any packet too many or too few is found.
+
+Source    ours: docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobilenet.packets.checksums import wrong_checksum
+from mobilenet.packets.passed import Passed
+from mobilenet.realtime.tunnels import OVERFLOW_ID, users_for
+from mobilenet.verify.packets.devices import devices_problem
+
+A, B = bytes((10, 77, 0, 1)), bytes((10, 77, 0, 2))
+ICMP, TCP, UDP = 1, 6, 17
+BEFORE_CHECKSUM = {ICMP: 2, TCP: 16, UDP: 6}
+
+
+def checksum(data: bytes) -> int:
+    """As RFC 1071 has it, word by word."""
+    total = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def packet(protocol: int, payload: bytes) -> bytes:
+    head = {
+        ICMP: struct.pack(">BBHHH", 8, 0, 0, 1, 1),
+        TCP: struct.pack(">HHIIBBHHH", 5, 6, 7, 0, 5 << 4, 2, 1000, 0, 0),
+        UDP: struct.pack(">HHHH", 5, 6, 8 + len(payload), 0),
+    }[protocol]
+    pseudo = b"" if protocol == ICMP else A + B + struct.pack(">HH", protocol, len(head) + len(payload))
+    own = checksum(pseudo + head + payload) or (0xFFFF if protocol == UDP else 0)
+    place = BEFORE_CHECKSUM[protocol]
+    body = head[:place] + struct.pack(">H", own) + head[place + 2 :] + payload
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 1, 0x4000, 64, protocol, 0, A, B)
+    return ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:] + body
+
+
+protocols = st.sampled_from([ICMP, TCP, UDP])
+
+
+@given(protocols, st.binary(max_size=200))
+def test_right_checksums_are_right(protocol: int, payload: bytes) -> None:
+    assert wrong_checksum(packet(protocol, payload)) is None
+
+
+@given(protocols, st.binary(min_size=1, max_size=200), st.data())
+def test_each_changed_bit_is_seen(protocol: int, payload: bytes, data: st.DataObject) -> None:
+    sound = packet(protocol, payload)
+    place = data.draw(st.sampled_from([i for i in range(len(sound)) if i not in (0, 2, 3, 6, 7, 9)]))
+    damaged = bytearray(sound)
+    damaged[place] ^= 1 << data.draw(st.integers(0, 7))
+    is_off = protocol == UDP and bytes(damaged[26:28]) == b"\0\0"  # a UDP checksum of 0 is none
+    assert is_off or wrong_checksum(bytes(damaged)) is not None
+
+
+def test_what_cannot_be_seen_in_one_packet_is_not_judged() -> None:
+    fragment = bytearray(packet(UDP, b"abc"))
+    fragment[6:8] = b"\x20\0"
+    fragment[10:12] = b"\0\0"
+    fragment[10:12] = struct.pack(">H", checksum(bytes(fragment[:20])))
+    fragment[-1] ^= 1
+    assert wrong_checksum(bytes(fragment)) is None
+    assert wrong_checksum(bytes([0x45, *bytes(19)])) is None  # its length is 0
+
+
+PACKETS = [
+    Passed(0, "h0", True, "h0:0", packet(UDP, b"x")), Passed(1, "h1", False, "h0:0", packet(UDP, b"x")),
+    Passed(2, "h0", True, "h0:1", packet(TCP, b"x")),
+]  # fmt: skip
+SOUND: dict[str, Any] = {
+    "devices": {"h0": {"out": 3}, "h1": {"in": 1}, "h2": None}, "packets_spoofed": {"h0": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (SOUND, None),
+        ({}, None),
+        ({"devices": {"h0": None, "h1": None}}, None),
+        (SOUND | {"devices": {"h0": {"out": 4}}}, "4 packets left h0 through its device, but in the record it sends 2"),
+        (SOUND | {"packets_spoofed": {}}, "3 packets left h0 through its device, but in the record it sends 2"),
+        (
+            SOUND | {"devices": {"h1": {"in": 2}}},
+            "2 packets entered h1 through its device, but in the record it receiv",
+        ),
+        (SOUND | {"devices": {"h1": {"in": 1, "damaged": 1}}}, "the kernel of h1 discarded 1 packet with wrong check"),
+    ],
+)
+def test_the_kernel_counts_as_many(told: dict[str, Any], said: str | None) -> None:
+    found = devices_problem(PACKETS, told)
+    assert (found is None) if said is None else (found is not None and said in found)
+
+
+def test_a_packet_that_was_damaged_before_it_was_captured() -> None:
+    damaged = PACKETS[0]._replace(packet=PACKETS[0].packet[:-1] + b"y")
+    found = devices_problem([damaged], {"devices": {}})
+    assert found == "packets: h0 sends h0:0 with a wrong UDP checksum; the kernel makes right ones"
+
+
+@pytest.mark.parametrize("is_root", [False, True])
+def test_no_program_can_become_the_root_of_the_system(is_root: bool) -> None:
+    """If mobilenet runs as root. A program that is root in its host may become each user that is mapped."""
+    users = users_for(0, is_root)
+    outside = dict(users["users"])
+    assert outside[users["become"]] == OVERFLOW_ID
+    assert 0 not in outside.values() or not is_root
