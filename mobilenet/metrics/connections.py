@@ -111,7 +111,7 @@ CONNECTIONS: tuple[Metric[Connections], ...] = only(
     ),
     Metric(
         "tcp_rtt_before_handoff_s",
-        "mean round-trip time of TCP in the two seconds before a handoff",
+        "mean of all round-trip times of TCP in the two seconds before a handoff",
         lambda c: c.near_handoffs_s(is_after=False),
         "s",
         symbol="TCP RTT before a handoff",
@@ -119,7 +119,7 @@ CONNECTIONS: tuple[Metric[Connections], ...] = only(
     ),
     Metric(
         "tcp_rtt_after_handoff_s",
-        "mean round-trip time of TCP in the two seconds after a handoff",
+        "mean of all round-trip times of TCP in the two seconds after a handoff",
         lambda c: c.near_handoffs_s(is_after=True),
         "s",
         symbol="TCP RTT after a handoff",

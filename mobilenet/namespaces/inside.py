@@ -269,20 +269,33 @@ def limit(order: Order) -> None:
 
 
 def over_limit(order: Order) -> str | None:
-    """The limit that the node's processes exceed together."""
-    pages = count = 0
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or name == "1":
-            continue
-        try:
-            with open(f"/proc/{name}/statm") as file:
-                pages += int(file.read().split()[1])
-        except (OSError, IndexError, ValueError):
-            continue
-        count += 1
-    if count > order["processes"]:
+    """The limit that the node's processes exceed together. Pages that several of them have in common count once, but
+    finding that out takes longer.
+    """
+    own = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+    if len(own) > order["processes"]:
         return "processes"
-    return "memory_mb" if pages * resource.getpagesize() > order["memory_mb"] << 20 else None
+    most_bytes = order["memory_mb"] << 20
+    if sum(map(resident_bytes, own)) <= most_bytes or sum(map(proportional_bytes, own)) <= most_bytes:
+        return None
+    return "memory_mb"
+
+
+def resident_bytes(process: str) -> int:
+    try:
+        with open(f"/proc/{process}/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):  # it has ended
+        return 0
+
+
+def proportional_bytes(process: str) -> int:
+    """Of each page, the share that is its own if all processes that have it share it equally."""
+    try:
+        with open(f"/proc/{process}/smaps_rollup") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
+    except (OSError, StopIteration, IndexError, ValueError):
+        return 0
 
 
 def reap(program: int | None) -> tuple[int | None, int | None]:

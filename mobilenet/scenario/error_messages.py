@@ -108,7 +108,8 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
         bounds = {key: f"{value:g}" if abs(value) < 1e6 else str(value) for key, value in context.items()}
         what = f"should be {BOUNDS[kind].format(**bounds)}, got {_short(node)}"
     elif kind == "string_pattern_mismatch":
-        what = f"expected a name such as {context['pattern'][1]}0 or {context['pattern'][1]}12, got {_short(node)}"
+        first = re.findall(r"[a-z]", context["pattern"].partition("(")[0])  # ^h(0|...)$ or ^[hs](0|...)$
+        what = f"expected a name such as {first[0]}0 or {first[-1]}12, got {_short(node)}"
     elif kind in ("too_short", "too_long"):
         bound = context.get("min_length", context.get("max_length"))
         at = "at least" if kind == "too_short" else "at most"

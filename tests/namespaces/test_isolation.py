@@ -101,6 +101,14 @@ def test_limits_hold(command: object, limits: dict[str, int], expected: str, tmp
         played(scenario(tmp_path, {"h0": command}, protocol={"limits": limits}))
 
 
+def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
+    need()
+    children = "for i in range(6): os.fork() or (time.sleep(1), print(len(shared)), os._exit(0))"
+    lines = f"import os, time\nshared = bytearray(30 << 20)\n{children}\ntime.sleep(1.5)"
+    done = played(scenario(tmp_path, {"h0": [sys.executable, "-c", lines]}, protocol={"limits": {"memory_mb": 100}}))
+    assert printed(done, "h0").split() == [str(30 << 20)] * 6
+
+
 def test_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
     need("ping")
     commands = {"h0": "yes | head -c 100000000; true", "h1": "ping -c 3 -i 0.3 h0; true"}

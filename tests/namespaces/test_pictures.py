@@ -89,7 +89,7 @@ def test_the_map(done: Run, tmp_path: Path) -> None:
         page.evaluate("Mobilenet.app.select({kind: 'host', id: 0}), 1")
         page.evaluate(f"Mobilenet.app.clock.seek({(stall.since_ns + stall.took_ns / 2) / 1e9}), 1")
         page.until(f"{CARD}.includes('↔ s0:80') && {CARD}.includes('stalled for')")
-        page.until(f"{CARD}.includes('survived 1 of 1 handoff') && {CARD}.includes('before handoffs')")
+        page.until(f"{CARD}.includes('survived 1 of 1 handoff') && {CARD}.includes('on average over handoffs')")
         page.evaluate("Mobilenet.app.clock.seek(Mobilenet.app.run.end_s), 1")
         page.until(f"{CARD}.includes('over')")
         page.evaluate("Mobilenet.app.select({kind: 'station', id: 0}), 1")

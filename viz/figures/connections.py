@@ -96,7 +96,7 @@ def round_trips(axes: Any, record: Record) -> str:
     means = ""
     if known:
         before, after = (sum(times) / len(known) for times in (before_ms, after_ms))
-        means = f" Means: {before:.3g} ms before, {after:.3g} ms after."
+        means = f" On average over these handoffs: {before:.3g} ms before, {after:.3g} ms after."
     return (
         f"Handoffs of hosts with an open connection, counted for each connection: {len(every)}. Each time is the mean"
         f" of the 2 s before or after; both are known for {len(known)}.{means}{shaded}"
