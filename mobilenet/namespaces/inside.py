@@ -290,7 +290,7 @@ def resident_bytes(process: str) -> int:
 
 
 def proportional_bytes(process: str) -> int:
-    """Of each page, the share that is its own if all processes that have it share it equally."""
+    """Count of each page the share that is left if all processes that have it share it equally."""
     try:
         with open(f"/proc/{process}/smaps_rollup") as file:
             return next(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
@@ -340,7 +340,7 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
     try:
         shown = [(os.open(path, os.O_PATH), path) for path in (order["folder"], *order["shown"]) if os.path.isdir(path)]
         if order["become"] == 0:
-            become(0)  # the system's root, who can open all folders, is no user in here
+            become(0)  # the system's root, who can open all folders, is not mapped
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a change of user clears it
         mount("none", "/", None, MS_REC | MS_PRIVATE)
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)

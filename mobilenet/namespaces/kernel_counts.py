@@ -1,7 +1,7 @@
 """What the kernel of a node counts itself: the packets that passed its device, and those that it found damaged.
 
-Model     the emulator's record says which packets it has taken from a device and put into it; the kernel counts both as
-          well, so that a packet which the emulator loses, doubles or damages at the device is found
+Model     the record has the packets that the emulator took from a device and put into it. The kernel counts them too,
+          so a packet that the emulator loses, doubles or damages at the device shows
 Units     packets, since the device was made
 Source    Linux: proc_pid_net(5); RFC 1213 (SNMP counters)
 """
@@ -17,8 +17,8 @@ DAMAGED = "InCsumErrors"
 
 
 def kernel_counts(process: int) -> dict[str, int] | None:
-    """Of the network namespace of a process: packets "out" of the device and "in" to it, and "damaged" ones; None: the
-    process, or its device, is gone.
+    """Return how many packets went "out" of the device in the network namespace of a process, came "in" to it, and
+    were "damaged"; None: the process, or its device, is gone.
     """
     folder = Path(f"/proc/{process}/net")
     try:

@@ -74,7 +74,7 @@ def test_figures(done: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     notes = {figure.path.stem: figure.note for figure in run_figures(done.path, tmp_path / "figures", Look((".svg",)))}
     assert {"connections", "round_trips"} <= set(seen) & notes.keys()
     assert "Handoffs survived: 1 of 1." in notes["connections"] and "a lane is " in notes["connections"]
-    assert "both are known for 1. Means: " in notes["round_trips"]
+    assert "both are known for 1. On average over these handoffs: " in notes["round_trips"]
 
 
 @pytest.mark.browser

@@ -82,7 +82,7 @@ SOUND: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("told", "expected"),
     [
         (SOUND, None),
         ({}, None),
@@ -91,14 +91,14 @@ SOUND: dict[str, Any] = {
         (SOUND | {"packets_spoofed": {}}, "3 packets left h0 through its device, but in the record it sends 2"),
         (
             SOUND | {"devices": {"h1": {"in": 2}}},
-            "2 packets entered h1 through its device, but in the record it receiv",
+            "2 packets entered h1 through its device, but in the record it",
         ),
         (SOUND | {"devices": {"h1": {"in": 1, "damaged": 1}}}, "the kernel of h1 discarded 1 packet with wrong check"),
     ],
 )
-def test_the_kernel_counts_as_many(told: dict[str, Any], said: str | None) -> None:
+def test_the_kernel_counts_as_many(told: dict[str, Any], expected: str | None) -> None:
     found = devices_problem(PACKETS, told)
-    assert (found is None) if said is None else (found is not None and said in found)
+    assert (found is None) if expected is None else (found is not None and expected in found)
 
 
 def test_a_packet_that_was_damaged_before_it_was_captured() -> None:

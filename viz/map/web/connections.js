@@ -67,7 +67,7 @@ Mobilenet.connections = (app) => {
     if (one.longest_s > 0.2) words.push("longest stall " + duration(one.longest_s));
     if (one.handoffs.length) words.push("survived " + survived + " of " + counted(one.handoffs.length, "handoff"));
     if (before !== null && after !== null)
-      words.push("round trip, on average over handoffs: " + duration(before) + " before, " + duration(after) + " after");
+      words.push(`round trip, on average over handoffs: ${duration(before)} before, ${duration(after)} after`);
     return words.join("; ") + ".";
   };
   const LEGEND = "Blue: throughput, both directions. Orange: stalls of 0.2 s or more. Black lines: handoffs that the "
