@@ -18,6 +18,7 @@ from mobilenet.expected.switches import switches
 from mobilenet.expected.wired_time import joins_after_s, longest_way, most_delay_s
 from mobilenet.network.radio.links import cell_m
 from mobilenet.network.wired.tree import links
+from mobilenet.scenario.ip import Ip
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promise_of
 from mobilenet.scenario.real_time import RealTimePrograms
@@ -65,9 +66,12 @@ def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: b
 
 
 def _where_unusual(protocol: Any) -> dict[str, Any]:
-    """`delivers_to_all`, where it is not as in all other runs: with causal order, and only with it."""
+    """`delivers_to_all`, where it is not as in all other runs: with causal order, and only with it; `raw_packets`
+    where programs may make any packets themselves.
+    """
     told = delivers_to_all(protocol)
-    return {} if told == (promise_of(protocol) == "causal") else {"delivers_to_all": told}
+    found = {} if told == (promise_of(protocol) == "causal") else {"delivers_to_all": told}
+    return found | ({"raw_packets": True} if isinstance(protocol, Ip) and protocol.root else {})
 
 
 def measures(scenario: Any) -> list[str]:

@@ -4,7 +4,8 @@ Model     started by the supervisor, with a socket to the emulator as its standa
           mount, PID, IPC and UTS namespaces, and forks. The child is process 1 in there: it gives the node a device
           mob0, names, a file system in which the user's own files are hidden, and limits, and passes the device to the
           emulator. When the socket closes, process 1 ends, and the kernel kills all that is left. Process 1 keeps its
-          capabilities; programs have none, so they can neither trace nor signal it
+          capabilities. Programs have none, so they can neither trace nor signal it; those that are root have
+          all but two, and cannot trace it either
           With a process and an order as arguments, it runs a command in the namespaces that are there
 Asked     one packet of JSON at the start (Order), then nothing. Answers: {"pid"}, then {"ready"} with the device's
           descriptor, or {"error"}; later {"ended": code} and {"over": limit}
@@ -33,7 +34,8 @@ from typing import Any, NoReturn
 CLONE_ALL = 0x10000000 | 0x40000000 | 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000  # user net mount pid ipc uts
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 1 << 12, 1 << 14, 1 << 18
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
+CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21  # to trace process 1, and to take away what hides files
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFMTU = 0x8913, 0x8914, 0x8916, 0x891C, 0x8922
 IFF_UP, IFF_MULTICAST = 0x1, 0x1000
@@ -47,7 +49,7 @@ HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp", "/dev/shm")
 KEPT_FLAGS = ((os.ST_NOSUID, MS_NOSUID), (os.ST_NODEV, MS_NODEV), (os.ST_NOEXEC, MS_NOEXEC))  # locked from outside
 FORBIDDING = (  # settings that forbid namespaces to an ordinary user, with the value that does
     ("kernel.unprivileged_userns_clone", "0"),
-    ("user.max_user_namespaces", "0"),
+    *((f"user.max_{kind}_namespaces", "0") for kind in ("user", "net", "mnt", "pid", "ipc", "uts")),
     ("kernel.apparmor_restrict_unprivileged_userns", "1"),
 )
 Order = dict[str, Any]  # address, mask, mtu, hosts, name, command or None, folder, shown, users, become, and limits
@@ -253,6 +255,8 @@ def start(order: Order, command: list[str], terminal: int | None, keeps_input: b
             signal.signal(number, signal.SIG_DFL)
         if order["become"] is not None:
             become(order["become"])
+        for capability in (CAP_SYS_PTRACE, CAP_SYS_ADMIN):  # for programs that are root
+            libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execvpe(command[0], command, {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"})
     except OSError as error:

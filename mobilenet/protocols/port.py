@@ -148,7 +148,8 @@ class HostPort(Port, Protocol):
 
     def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
         """Report that the handoff of this session has ended: the station serves the host. The event
-        `handoff_end` is recorded if `session` is that of the last `session_opened`, and otherwise nothing is recorded.
+        `handoff_end` is recorded if `session` is that of the last `session_opened` since the host joined, and otherwise
+        nothing is recorded.
         `detail` may contain 'recovered', the number of messages that were sent to the host again, and 'skipped', the
         number of messages that it already had; it may also be {}.
         """

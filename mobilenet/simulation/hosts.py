@@ -71,6 +71,7 @@ class HostNode(Node):
     def left(self, session: Any) -> None:
         self._record("leave", session)
         self.member = False
+        self._handoff = None
 
     def gap(self, session: Any, station: Any) -> None:
         self._record("gap", session, station)

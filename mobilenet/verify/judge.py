@@ -141,11 +141,6 @@ def verify(
     return _apply_doubt(_verdicts(run), run)
 
 
-def _real_time(manifest: dict[str, Any]) -> dict[str, Any]:
-    found = manifest.get("real_time")
-    return found if isinstance(found, dict) else {}
-
-
 def _apply_doubt(verdicts: dict[str, Verdict], run: Evidence) -> dict[str, Verdict]:
     """Make `creation` unknown where programs deliver what this network cannot have carried."""
     if (
@@ -165,7 +160,7 @@ def _verdicts(run: Evidence) -> dict[str, Verdict]:
     lost = (
         conservation_problem(counters, run.samples, quiescent, promises["duplicating_air"], run.expected)
         or datagram_problem(events, counters, run.expected)
-        or (None if run.captures is None else packets_problem(events, run.captures, _real_time(run.manifest)))
+        or (None if run.captures is None else packets_problem(events, run.captures, run.manifest))
         or needed_problem(events, run.samples, counters, quiescent, run.expected)
     )
     on_air = air_problem(run) if contradiction is None and lost is None else None

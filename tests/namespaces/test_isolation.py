@@ -50,6 +50,43 @@ def test_forged_packets_go_nowhere(tmp_path: Path) -> None:
     assert done.verdict == "valid"
 
 
+OTHER_BYTES = """
+import socket, struct, time
+time.sleep(0.3)
+def checksum(data):
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+ends = socket.inet_aton("10.77.0.1"), socket.inet_aton("10.77.0.2")
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+for number, flags, payload in ((1, 2, b""), (2, 16, b"ab"), (2, 16, b"cd"), (4, 16, b"ef")):
+    tcp = struct.pack(">HHIIBBHHH", 5, 6, number, 999, 5 << 4, flags, 1000, 0, 0) + payload
+    own = checksum(b"".join(ends) + struct.pack(">HH", 6, len(tcp)) + tcp)
+    raw.sendto(tcp[:16] + struct.pack(">H", own) + tcp[18:], ("10.77.0.2", 0))
+"""
+
+
+def test_a_program_that_breaks_tcp_itself_does_not_accuse_the_emulator(tmp_path: Path) -> None:
+    need()
+    (tmp_path / "raw.py").write_text(OTHER_BYTES)
+    commands = {"h0": [sys.executable, "raw.py"], "h1": ["sleep", "60"]}
+    done = played(scenario(tmp_path, commands, protocol={"root": True}))
+    assert done.metrics["datagrams"] >= 4 and done.verdict == "valid"  # type: ignore[operator]
+
+
+def test_root_in_a_host_sees_no_hidden_file_either(tmp_path: Path) -> None:
+    need()
+    secret = Path.home() / f".mobilenet-test-{os.getpid()}"
+    secret.write_text("secret")
+    try:
+        line = f"id -u; umount -l {Path.home()} /home /root /tmp; cat {secret}; nsenter -t 1 -m cat {secret}; true"
+        done = played(scenario(tmp_path, {"h0": line}, protocol={"root": True}))
+    finally:
+        secret.unlink()
+    assert printed(done, "h0") == "0\n"
+
+
 def test_it_sees_neither_our_processes_nor_the_users_files(tmp_path: Path) -> None:
     need("ping")
     secret = Path.home() / f".mobilenet-test-{os.getpid()}"

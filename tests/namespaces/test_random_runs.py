@@ -130,7 +130,7 @@ def problems_of(seed: int, folder: Path) -> tuple[str, list[str]]:
     return "/".join(verdict.answer for verdict in verdicts.values()), problems
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, 2, 215])  # 215: a host leaves during a handoff
 def test_a_random_run(seed: int, tmp_path: Path) -> None:
     need(*TOOLS)
     assert problems_of(seed, tmp_path)[1] == []

@@ -40,6 +40,8 @@ class Direction:
     def send(self, segment: Segment) -> str | None:
         """Note what passes the sender's device. Earlier bytes may have been lost in front of it."""
         start, payload = self._part(segment)
+        if not payload and not segment.flags & FIN:
+            return None  # that of a reset may be any number
         end = self._near = start + len(payload)
         missing = end - len(self.sent)
         if missing > 0:
