@@ -3,8 +3,8 @@
 Model     the hosts stand in one cell and hear each other. udp, tcp: iperf3 from one host to another, for SECONDS. What
           the MAC allows: each packet is two frames at 24 Mb/s with their acknowledgements, and while the host counts
           down its backoff, so does the station; so one mean backoff for each packet. TCP's acknowledgements come on
-          top, so its target is lower. ping: the median round trip, against that of four frames, three of them with backoff. crowd: 70 hosts
-          send five packets a second each, to hosts drawn at random
+          top, so its target is lower. ping: the median round trip, against that of four frames, three of them with
+          backoff. crowd: 70 hosts send five packets a second each, to hosts drawn at random
 Units     Mb/s of UDP or TCP payload; milliseconds; packets that enter the network per CPU second of the emulator
 Errors    ProgramError where namespaces are not allowed
 Source    docs/guide/real-software.md; docs/performance.md
@@ -140,9 +140,9 @@ def mac_allows_mbps(scenario: Scenario) -> float:
 
 
 def model_rtt_ms(scenario: Scenario) -> float:
-    """Mean round trip of ping's 84 bytes in an idle cell: four frames. The first is sent as it comes. Each of the others
-    comes while an acknowledgement is due, so it is sent after a backoff. The last acknowledgement does not delay the
-    answer.
+    """Mean round trip of ping's 84 bytes in an idle cell: four frames. The first is sent as it comes. Each of the
+    others comes while an acknowledgement is due, so it is sent after a backoff. The last acknowledgement does not delay
+    the answer.
     """
     mode = MODES[scenario.wireless.mode]
     last_ack_ns = mode.sifs_ns + _ack_ns(scenario)
