@@ -146,7 +146,7 @@ def test_a_failed_simpy_event_is_not_swallowed() -> None:
 def test_the_past_is_refused() -> None:
     kernel = Kernel()
     kernel.run_until(7)
-    with pytest.raises(ValueError, match="already 7 ns"):
+    with pytest.raises(ValueError, match="already at 7 ns"):
         kernel.at(6, lambda: None)
 
 

@@ -62,6 +62,8 @@ class Desk:
         found |= {
             "is_playing": player.is_going, "speed": player.speed, "rate": round(player.rate, 3),
         }  # fmt: skip
+        if (pace := self.session.simulation.pace) is not None:
+            found["late_ms"] = round(pace.recent_lateness_ms(), 1)
         if player.is_playing and player.is_held:
             found["is_held"] = True
         if player.stepped is not None:

@@ -4,7 +4,7 @@ by just as long as it takes to end them.
 Model     a separate process that gets its commands over one socket, one line of JSON each, and answers each. On Linux
           it adopts what its programs leave behind, so that nothing escapes by a second fork or a session of its own;
           elsewhere the process group of each program is what is ended. When the socket closes, and it closes as well
-          when the emulator is killed, everything ends
+          when the emulator is killed, everything ends, and its unfinished record is removed
 Asked     spawn (with two descriptors: the program's standard input and output), status, ended, kill
 Units     bytes, seconds
 Source    ours: docs/guide/programs.md. It runs on its own, with nothing but the standard library
@@ -17,6 +17,7 @@ import ctypes
 import json
 import os
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -204,7 +205,15 @@ def children() -> list[int]:
         return []
 
 
+def remove_abandoned(folder: str, emulator: int) -> None:
+    """Remove the unfinished record of an emulator that was killed; one that ends by itself has done so."""
+    name = os.path.basename(folder)
+    if os.getppid() != emulator and (name.endswith(f".partial-{emulator}") or name.startswith("mobilenet-live-")):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def main() -> None:
+    emulator = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
@@ -214,6 +223,7 @@ def main() -> None:
         supervisor.serve()
     finally:
         supervisor.end_all()
+        remove_abandoned(sys.argv[2], emulator)
 
 
 if __name__ == "__main__":

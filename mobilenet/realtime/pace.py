@@ -22,6 +22,7 @@ from mobilenet.programs.children import ProgramError
 
 MILLISECOND = 1_000_000
 LONGEST_SLEEP_NS = 50 * MILLISECOND  # files are looked at so often
+RECENT = 500  # batches
 
 
 class FellBehind(ProgramError):
@@ -103,6 +104,10 @@ class Pace:
             return {}
         p50, p99, most = (float(found) / MILLISECOND for found in np.percentile(self._late_ns, (50, 99, 100)))
         return {"p50": round(p50, 3), "p99": round(p99, 3), "max": round(most, 3)}
+
+    def recent_lateness_ms(self) -> float:
+        """The most of the latest batches; 0 before the first."""
+        return max(self._late_ns[-RECENT:], default=0) / MILLISECOND
 
     def _elapsed_ns(self) -> int:
         assert self._begun_ns is not None

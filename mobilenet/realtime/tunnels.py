@@ -95,6 +95,9 @@ class Tunnels:
                 f"{quoted(self._folder)}: mobilenet runs as root, so programs run as an unprivileged user, who cannot"
                 " read this folder; use a folder that all users can read, or run mobilenet as an ordinary user"
             )
+        for folder in self._protocol.folders:
+            if not os.path.isdir(folder):
+                raise ScenarioError(f"protocol.folders: {quoted(Path(folder))} is not a folder of this machine")
         self._pace = pace
         if self._captures is not None:
             self._captures.mkdir()

@@ -93,6 +93,7 @@ class Simulation:
         self._applications = applications_of(
             scenario, counts, self.recording, lambda: self.kernel.now, errors_into, real_time
         )
+        self.pace: Pace | None = None if self._applications is None else self._applications.pace
         self._protocol, self._parameters = declaration_for(scenario, allow_code, self._cast or self._applications)
         frames = self._counters.frame_observer()
         speed_mps = self.world.speed_limit_mps
@@ -369,16 +370,13 @@ class Simulation:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
 
     def _go_on(self, until_ns: int) -> None:
-        if self._applications is None:
+        """A run in real time keeps in step with the wall clock: no event comes before its time."""
+        if self.pace is None:
             self.kernel.run_until(until_ns)
-        else:
-            self._keep_pace(self._applications.pace, until_ns)
-
-    def _keep_pace(self, pace: Pace, until_ns: int) -> None:
-        """Run in step with the wall clock: no event before its time."""
+            return
         while self.kernel.now < until_ns:
-            self.kernel.run_until(pace.wait(self.kernel.now, self.kernel.calendar.next_ns(), until_ns))
-            pace.ran()
+            self.kernel.run_until(self.pace.wait(self.kernel.now, self.kernel.calendar.next_ns(), until_ns))
+            self.pace.ran()
 
     def _has_come_to_rest(self) -> bool:
         if self._quiescent():

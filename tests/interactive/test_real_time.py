@@ -91,6 +91,7 @@ def test_the_page_shows_it(tmp_path: Path) -> None:
             window = Window(page, served)
             window.value(f"{LIVE}.ask({{command: 'play'}})")
             page.until(f"{APP}.run.now_s > 1")
+            page.until("document.body.textContent.includes('Playing in real time, recently up to ')")
             page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h2'}})")
             page.until(f"Boolean({APP}.run.flagsAt(2, {APP}.run.now_s) & Mobilenet.DOWN)")
             page.until(f"{APP}.run.messages.count > 3")

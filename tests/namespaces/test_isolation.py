@@ -138,6 +138,12 @@ def test_limits_hold(command: object, limits: dict[str, int], expected: str, tmp
         played(scenario(tmp_path, {"h0": command}, protocol={"limits": limits}))
 
 
+def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    need()
+    with pytest.raises(ScenarioError, match=r"protocol.folders: /nowhere is not a folder of this machine"):
+        played(scenario(tmp_path, {}, protocol={"folders": ["/nowhere"]}))
+
+
 def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
     need()
     children = "for i in range(6): os.fork() or (time.sleep(1), print(len(shared)), os._exit(0))"

@@ -239,5 +239,5 @@ def test_plug_ins_have_company_too(world: str, tmp_path: Path) -> None:
 
 def test_they_count_for_the_size_of_a_run() -> None:
     assert estimated_events(scenario([ADDED[0]] * 6)) > 1.5 * estimated_events(scenario([]))
-    with pytest.raises(ScenarioError, match="from 7 hosts"):
+    with pytest.raises(ScenarioError, match="for 7 hosts"):
         scenario(ADDED[:1], "limits.max_events=10")

@@ -194,6 +194,7 @@ Mobilenet.livePanel = (app) => {
     if (s.is_held) return "Paused while a page looks back.";
     if (isReal && !s.is_playing && run.now_s === 0) return "Press play to start the programs.";
     if (!s.is_playing) return "Paused" + (s.stopped_because ? ": " + s.stopped_because : "") + ".";
+    if (isReal) return "Playing in real time, recently up to " + s.late_ms.toFixed(1) + " ms late.";
     return "Playing, " + s.rate.toFixed(s.rate < 10 ? 1 : 0) + " simulated seconds per second.";
   };
   const update = (stamp) => {
