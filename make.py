@@ -311,35 +311,28 @@ def demo(arguments):
 
 
 REST = "long or spark or browser"
-SPREAD = ["--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+SPREAD = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def test(arguments):
     """the tests that take a few minutes, on up to four processors; further arguments go to pytest"""
-    pytest("not (%s)" % REST, arguments, processes())
+    pytest("not (%s)" % REST, arguments)
 
 
 def test_rest(arguments):
     """all other tests: those with Spark or a browser, and long ones"""
-    pytest(REST, arguments, processes() + 1)  # they mostly wait: for Spark, for browsers, for real time
+    pytest(REST, arguments)
 
 
 def test_all(arguments):
     """all tests"""
-    pytest("", arguments, processes())
+    pytest("", arguments)
 
 
-def processes():
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def pytest(marks, arguments, count):
+def pytest(marks, arguments):
     spread = ["-m", marks] if marks else []
     # not for some of them only: each processor would first import everything
     if all(word.startswith("-") for word in arguments):
-        spread += ["-n", str(count)]
         spread += SPREAD
     tool("python", "-m", "pytest", *(spread + list(arguments)))
 

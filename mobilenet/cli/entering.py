@@ -61,6 +61,8 @@ def enter(run: Path, shell: str | None, exec_in: str | None, words: Sequence[str
     if node is None or (shell is None) == (not words):
         fail("--join: expected --shell NODE, or --exec NODE -- COMMAND", Exit.BAD_INPUT)
     machine = _machine(run, node)
+    if os.getuid() == 0 and machine["order"]["become"] is None:
+        fail(f"{quoted(run)}: an ordinary user started this run; expected the same user, not root", Exit.BAD_INPUT)
     order = machine["order"] | {"command": list(words) or shell_command(), "on_terminal": shell is not None}
     command = entering(machine["pid"], order)
     return subprocess.call(command) if shell is None else _on_a_terminal(command)

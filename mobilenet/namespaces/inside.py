@@ -299,7 +299,7 @@ def proportional_bytes(process: str) -> int:
         with open(f"/proc/{process}/smaps_rollup") as file:
             return next(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
     except (OSError, StopIteration, IndexError, ValueError):
-        return 0
+        return resident_bytes(process)
 
 
 def reap(program: int | None) -> tuple[int | None, int | None]:

@@ -163,9 +163,10 @@ class Tunnels:
 
     def _take_counts(self, machine: Machine) -> None:
         """Before its life ends. Programs that are root may change what the kernel counts."""
-        if machine.device is None or machine.pid is None or self._protocol.root:
+        if machine.device is None or self._protocol.root:
             return
-        before, found = self._by_kernel.get(machine.name, Counter()), kernel_counts(machine.pid)
+        before = self._by_kernel.get(machine.name, Counter())
+        found = None if machine.pid is None else kernel_counts(machine.pid)
         self._by_kernel[machine.name] = None if before is None or found is None else before + Counter(found)
 
     def close(self) -> None:

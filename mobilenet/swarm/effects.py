@@ -107,6 +107,7 @@ class HostEffects:
 
     def left(self, session: int) -> None:
         self._member = False
+        self._handoff = None
         self._add("leave", session=whole("leave: the session", session))
 
     def gap(self, session: int, station: int) -> None:

@@ -214,7 +214,7 @@ def test_with_files_and_with_code(tmp_path: Path) -> None:
     """A plug-in is run only with permission; tracks are next to each configuration."""
     queue = ROOT / "tests" / "studies" / "capacity" / "queue.yaml"
     walk = ROOT / "data" / "formats" / "walk.csv"
-    few = ("--workers", "2", "--quiet", "--tolerance", "0.5")
+    few = ("--workers", "2", "--quiet", "--tolerance", "0.5", "--rare", "0.5")
     asked = ("--vary", "workload.interval_s", "--from", "0.5", "--to", "1", "--resolution", "0.5", "--require")
     words = ("capacity", str(queue), *asked, "broadcasts >= 2", "--set", "duration_s=22", *few, "--allow-code")
     assert mobilenet(*words, "--out", "queue", place=tmp_path).returncode == 0

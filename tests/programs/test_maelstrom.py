@@ -114,6 +114,7 @@ def test_a_node_that_does_not_start_is_one_line(words: str, complaint: str, samp
     assert complaint in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.long
 def test_a_grow_only_set_is_judged_like_a_broadcast(samples: Path, tmp_path: Path) -> None:
     """Its nodes add elements, and know of each other by the names that they are started with."""
     node = (samples / "maelstrom_node.py").read_text()

@@ -127,6 +127,7 @@ def test_a_study_with_a_pattern_repeats_from_elsewhere(
     handed_on(Study.load(study), tmp_path, monkeypatch)
 
 
+@pytest.mark.long
 def test_a_run_with_a_pattern_shrinks(tmp_path: Path) -> None:
     own = tmp_path / "own"
     (own / "lib").mkdir(parents=True)

@@ -70,6 +70,7 @@ def test_what_cannot_be_seen_in_one_packet_is_not_judged() -> None:
     fragment[-1] ^= 1
     assert wrong_checksum(bytes(fragment)) is None
     assert wrong_checksum(bytes([0x45, *bytes(19)])) is None  # its length is 0
+    assert wrong_checksum(b"") is None and wrong_checksum(b"\x45\0\0") is None  # of a hostile capture
 
 
 PACKETS = [

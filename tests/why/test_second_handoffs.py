@@ -30,7 +30,10 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what else is set in it
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
+LONG = ("tcp_dynamic.yaml with losses", "dynamic.yaml with short ticks")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in RUNS])
 def test_every_interruption_agrees_to_the_nanosecond(name: str, tmp_path: Path) -> None:
     scenario = SCENARIOS / name.partition(" ")[0]
     run = mobilenet.run(scenario, out=tmp_path / "run", overrides=[*SHORT, *RUNS[name]]).path

@@ -74,6 +74,8 @@ def _reports(line: Any, node: _Node) -> Iterator[Report]:
     action, session = what["do"], what.get("session")
     if action in ("joined", "left"):
         node.member = action == "joined"
+        if action == "left":
+            node.handoff = None
     elif action == "session_opened" and node.member:
         node.handoff = session
         yield line.at_ns, line.node, HANDOFFS[0], encode([session, what["station"], {"cause": what["cause"]}])

@@ -22,7 +22,7 @@ class Direction:
     def __init__(self, first: int) -> None:
         self.first = first  # the number of its SYN
         self.sent = bytearray()  # by offset, from the first byte after the SYN
-        self.is_sent = bytearray()  # for each of them 1, or 0 if it never passed the device
+        self.is_sent = bytearray()  # for each of them 1; 0 if it never passed the device, 2 if other bytes did as well
         self.arrived_to = 0  # offset up to which all has arrived at the other device, FIN included
         self._ahead: dict[int, int] = {}  # offsets of what has arrived beyond it -> their ends
         self._near = 0  # the last offset, to resolve wrapped numbers
@@ -37,29 +37,33 @@ class Direction:
         start = self.offset(segment.number + bool(segment.flags & SYN))
         return max(0, start), segment.payload[max(0, -start) :]
 
-    def send(self, segment: Segment) -> str | None:
-        """Note what passes the sender's device. Earlier bytes may have been lost in front of it."""
+    def send(self, segment: Segment) -> None:
+        """Note what passes the sender's device. Earlier bytes may have been lost in front of it. Bytes may differ when
+        they are sent again: sendfile(2) sends what the file has then.
+        """
         start, payload = self._part(segment)
         if not payload and not segment.flags & FIN:
-            return None  # that of a reset may be any number
+            return  # that of a reset may be any number
         end = self._near = start + len(payload)
         missing = end - len(self.sent)
         if missing > 0:
             self.sent.extend(bytes(missing))
             self.is_sent.extend(bytes(missing))
-        if any(known and self.sent[start + i] != payload[i] for i, known in enumerate(self.is_sent[start:end])):
-            return "is retransmitted with different bytes"
+        known, before = self.is_sent[start:end], self.sent[start:end]
+        if any(known) and before != payload:
+            triples = zip(known, before, payload, strict=True)
+            known = bytearray(2 if state and old != new else state for state, old, new in triples)
+        self.is_sent[start:end] = known.replace(b"\0", b"\1")
         self.sent[start:end] = payload
-        self.is_sent[start:end] = b"\1" * len(payload)
         if segment.flags & FIN:
             self.fin = end
-        return None
 
     def arrive(self, segment: Segment) -> str | None:
         """Note what passes the receiver's device."""
         start, payload = self._part(segment)
         end = start + len(payload)
-        if self.sent[start:end] != payload or 0 in self.is_sent[start:end]:
+        known, sent = self.is_sent[start:end], self.sent[start:end]
+        if 0 in known or len(known) < len(payload) or (sent != payload and _differs(known, sent, payload)):
             return "has bytes that its sender never sent"
         if segment.flags & FIN and self.fin != end:
             return "has a FIN that its sender never sent"
@@ -98,15 +102,18 @@ class Connections:
         if direction is None:
             return None
         self._sent_in[one.name] = direction
-        problem = direction.send(segment)
-        if problem is None and segment.flags & ACK and not segment.flags & RST:
-            problem = self._unearned(segment)
-        return problem
+        direction.send(segment)
+        return self._unearned(segment) if segment.flags & ACK and not segment.flags & RST else None
 
     def _unearned(self, segment: Segment) -> str | None:
         reached = self._reached.get((segment.to, segment.source), ())
         excess = min((back.offset(segment.acknowledged) - back.arrived_to for back in reached), default=0)
         return f"acknowledges {excess} more bytes than have arrived" if excess > 0 else None
+
+
+def _differs(known: bytearray, sent: bytearray, payload: bytes) -> bool:
+    """Whether a byte is another one than the only one that was sent with its number."""
+    return any(state == 1 and a != b for state, a, b in zip(known, sent, payload, strict=True))
 
 
 def connections_problem(packets: Iterable[Passed]) -> str | None:
