@@ -146,7 +146,7 @@ def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
     need()
-    children = "for i in range(6): os.fork() or (time.sleep(1), print(len(shared)), os._exit(0))"
+    children = "for i in range(6): os.fork() or (time.sleep(1), os.write(1, b'%d\\n' % len(shared)), os._exit(0))"
     lines = f"import os, time\nshared = bytearray(30 << 20)\n{children}\ntime.sleep(1.5)"
     done = played(scenario(tmp_path, {"h0": [sys.executable, "-c", lines]}, protocol={"limits": {"memory_mb": 100}}))
     assert printed(done, "h0").split() == [str(30 << 20)] * 6
