@@ -88,6 +88,7 @@ def native_says(place: Path) -> str:
     return python(place, "from mobilenet.engine import native; print(native.in_use(), native.is_outdated())")
 
 
+@pytest.mark.long
 @needs_a_compiler
 def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> None:
     source = copy / "mobilenet" / "engine" / "timer.py"

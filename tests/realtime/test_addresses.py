@@ -43,6 +43,7 @@ if me == 1:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flat", [False, True])
 def test_an_address_that_a_program_was_told_leads_there(flat: bool, tmp_path: Path) -> None:
     """The sender is who is bound to its own address, whatever pair the address belongs to."""
@@ -92,6 +93,7 @@ def test_a_program_may_send_from_another_socket_than_it_listens_at(tmp_path: Pat
     assert len(list(tmp_path.glob("came-*"))) == 6
 
 
+@pytest.mark.long
 def test_what_comes_to_a_closed_port_is_not_received(tmp_path: Path) -> None:
     code = """
 if me: own.close()
@@ -115,6 +117,7 @@ if me == 0: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", peers[
     assert facts(done)["datagrams_unidentified"] == 1 and done.metrics["datagrams"] == 0
 
 
+@pytest.mark.long
 def test_a_run_without_datagrams_is_valid_of_nothing(tmp_path: Path) -> None:
     done = talked(tmp_path, "")
     assert done.verdicts["conservation"].explanation == "no program sent a datagram" and done.verdict == "unknown"

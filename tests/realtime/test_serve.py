@@ -537,6 +537,7 @@ while True:  # each sends until all have certainly received: a datagram may be l
 """
 
 
+@pytest.mark.long
 def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
     """Programs start and log as in the projects of EPFL's CS451: no wrapper, and no idle host."""
     path = scenario(tmp_path, None, protocol={"promises": "fifo", "logs": "{me}.output"}, hosts=3)

@@ -43,7 +43,10 @@ def add(shares: Shares, story: list[tuple[int, int, str, str]]) -> None:
         shares[kind, leg] = shares.get((kind, leg), 0) + end - begin
 
 
-@pytest.mark.parametrize("name", RUNS)
+LONG = ("tcp_dynamic.yaml",)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in RUNS])
 def test_every_story_agrees_to_the_nanosecond(name: str, tmp_path: Path) -> None:
     scenario = SCENARIOS / name.partition(" ")[0]
     overrides = ["record.causes=true", *RUNS[name]]
