@@ -5,7 +5,7 @@ Model     a separate process that gets its commands over one socket, one line of
           it adopts what its programs leave behind, so that nothing escapes by a second fork or a session of its own;
           elsewhere the process group of each program is what is ended. When the socket closes, and it closes as well
           when the emulator is killed, everything ends, and its unfinished record is removed
-Asked     spawn (with two descriptors: the program's standard input and output), status, ended, kill
+Asked     spawn (with two descriptors: the program's standard input and output), status, ended, kill, end
 Units     bytes, seconds
 Source    ours: docs/guide/programs.md. It runs on its own, with nothing but the standard library
 """
@@ -49,6 +49,7 @@ class Supervisor:
     def __init__(self, control: socket.socket, folder: str) -> None:
         self.control = control
         self.folder = folder  # where standard error is kept; empty: nowhere
+        self.is_asked_to_end = False
         self.kept: dict[str, int] = {}  # node -> bytes written
         self.programs: dict[int, Program] = {}  # by pid
         self.selector = selectors.DefaultSelector()
@@ -108,6 +109,10 @@ class Supervisor:
         code = exit_code(program.child, asked["within_s"])
         self.take_errors(program)
         return {"code": code, "tail": program.tail.decode("utf-8", "replace")}
+
+    def do_end(self, asked: Line, descriptors: list[int]) -> Line:
+        self.is_asked_to_end = True
+        return {}
 
     def do_ended(self, asked: Line, descriptors: list[int]) -> Line:
         """Return the programs that have ended by now, even if another process still holds their output."""
@@ -206,9 +211,14 @@ def children() -> list[int]:
 
 
 def remove_abandoned(folder: str, emulator: int) -> None:
-    """Remove the unfinished record of an emulator that was killed; one that ends by itself has done so."""
+    """Remove the unfinished record of an emulator that was killed. Its socket may close before it is gone."""
     name = os.path.basename(folder)
-    if os.getppid() != emulator and (name.endswith(f".partial-{emulator}") or name.startswith("mobilenet-live-")):
+    deadline = time.monotonic() + ENDING_S
+    while os.getppid() == emulator:
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.002)
+    if name.endswith(f".partial-{emulator}") or name.startswith("mobilenet-live-"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -223,6 +233,7 @@ def main() -> None:
         supervisor.serve()
     finally:
         supervisor.end_all()
+    if not supervisor.is_asked_to_end:
         remove_abandoned(sys.argv[2], emulator)
 
 
