@@ -245,8 +245,8 @@ def _supervisor() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
-    """The supervisor ends when its socket is closed, and everything with it. It is asked first, so that it does not take
-    us for killed.
+    """The supervisor ends when its socket is closed, and everything with it. It is asked first, so that it does not
+    take us for killed.
     """
     with suppress(OSError):
         control.sendall(b'{"do": "end"}\n')
