@@ -111,8 +111,8 @@ def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, 
     if found.count(Sameness.NOT_RUN):
         say(f"Next: mobilenet artefact check {quoted(file)} --allow-code")
         raise typer.Exit(Exit.UNKNOWN)
-    beside = "; its own text was not compared" if "README.md" in found.unchecked else ""
-    say(f"Next: unpack {quoted(file)}, and read README.md{beside}")
+    note = "; its own text was not compared" if "README.md" in found.unchecked else ""
+    say(f"Next: unpack {quoted(file)}, and read README.md{note}")
 
 
 @contextmanager

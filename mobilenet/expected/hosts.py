@@ -69,9 +69,9 @@ def _where_unusual(protocol: Any) -> dict[str, Any]:
     """`delivers_to_all`, where it is not as in all other runs: with causal order, and only with it; `raw_packets`
     where programs may make any packets themselves.
     """
-    told = delivers_to_all(protocol)
-    found = {} if told == (promise_of(protocol) == "causal") else {"delivers_to_all": told}
-    return found | ({"raw_packets": True} if isinstance(protocol, Ip) and protocol.root else {})
+    to_all = delivers_to_all(protocol)
+    unusual = {} if to_all == (promise_of(protocol) == "causal") else {"delivers_to_all": to_all}
+    return unusual | ({"raw_packets": True} if isinstance(protocol, Ip) and protocol.root else {})
 
 
 def measures(scenario: Any) -> list[str]:

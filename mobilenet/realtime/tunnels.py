@@ -269,14 +269,14 @@ class Tunnels:
         return found
 
     def document(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             f"packets_{reason}": {name: counts[name] for name in sorted(counts)}
             for reason, counts in sorted(self.dropped.items())
         }
         if self._is_closed and not self._protocol.root:
             names = sorted(self._by_kernel)
-            told["devices"] = {name: None if (own := self._by_kernel[name]) is None else dict(own) for name in names}
-        return told
+            facts["devices"] = {name: None if (own := self._by_kernel[name]) is None else dict(own) for name in names}
+        return facts
 
 
 def shell_command() -> list[str]:

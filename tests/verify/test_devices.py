@@ -83,7 +83,7 @@ SOUND: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("real_time", "expected"),
     [
         (SOUND, None),
         ({}, None),
@@ -97,8 +97,8 @@ SOUND: dict[str, Any] = {
         (SOUND | {"devices": {"h1": {"in": 1, "damaged": 1}}}, "the kernel of h1 discarded 1 packet with wrong check"),
     ],
 )
-def test_the_kernel_counts_as_many(told: dict[str, Any], expected: str | None) -> None:
-    found = devices_problem(PACKETS, told)
+def test_the_kernel_counts_as_many(real_time: dict[str, Any], expected: str | None) -> None:
+    found = devices_problem(PACKETS, real_time)
     assert (found is None) if expected is None else (found is not None and expected in found)
 
 

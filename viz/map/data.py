@@ -145,20 +145,26 @@ def _group(values: dict[str, Any], *keys: str) -> dict[str, Any]:
     return values
 
 
+PARTS = {  # what an intervention that the map marks is done to
+    "cut": "link", "mend": "link", "impair_link": "link", "radio_off": "station", "radio_on": "station",
+    "impair": "host",
+}  # fmt: skip
+
+
 def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
     """Interventions on links and stations, and the impairments of hosts, in order of time."""
-    found = []
+    marked = []
     for one in _list(scenario.get("interventions")):
         if not isinstance(one, dict) or _number(one.get("at_s")) is None:
             continue
-        if "link" in one or "station" in one or one.get("do") == "impair":
-            ends = [harmless_text(end) for end in _list(one.get("link"))]
-            node = "host" if one.get("do") == "impair" else "station"
-            whose = {"link": ends} if len(ends) == 2 else {node: harmless_text(one.get(node, ""))}
+        kind = harmless_text(one.get("do", ""))
+        part = PARTS.get(kind, "")
+        ends = [harmless_text(end) for end in _list(one.get("link"))]
+        whose = ends if part == "link" else harmless_text(one.get(part, ""))
+        if whose and (part != "link" or len(ends) == 2):
             more = {key: _number(one[key]) for key in ("loss", "delay_s") if key in one}
-            if any(whose.values()):
-                found.append({"at_s": one["at_s"], "do": harmless_text(one.get("do", "")), **whose, **more})
-    return sorted(found, key=lambda one: float(one["at_s"]))
+            marked.append({"at_s": one["at_s"], "do": kind, part: whose, **more})
+    return sorted(marked, key=lambda one: float(one["at_s"]))
 
 
 def _area(scenario: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ Source    ours: docs/guide/real-software.md
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mobilenet.packets.checksums import is_fragment, wrong_checksum
@@ -19,9 +19,9 @@ from mobilenet.quoting import counted
 DROPPED = ("packets_malformed", "packets_spoofed", "packets_misaddressed")
 
 
-def devices_problem(packets: Sequence[Passed], real_time: Mapping[str, Any]) -> str | None:
+def devices_problem(packets: Sequence[Passed], real_time: Any) -> str | None:
     """The first contradiction, in one sentence. `real_time`: of the manifest; without "devices" nothing is checked."""
-    devices = real_time.get("devices")
+    devices = real_time.get("devices") if isinstance(real_time, dict) else None
     if not isinstance(devices, dict):
         return None
     for one in packets:
@@ -29,7 +29,7 @@ def devices_problem(packets: Sequence[Passed], real_time: Mapping[str, Any]) -> 
             return f"packets: {one.node} sends {one.name} with a wrong {protocol} checksum; the kernel makes right ones"
     in_parts = {one.node for one in packets if not one.is_sent and is_fragment(one.packet)}
     passed = Counter((one.node, one.is_sent) for one in packets)
-    dropped = Counter({node: sum(_of_node(real_time.get(reason), node) for reason in DROPPED) for node in devices})
+    dropped = {node: sum(_of_node(real_time.get(reason), node) for reason in DROPPED) for node in devices}
     for node, counts in sorted(devices.items()):
         if not isinstance(counts, dict):
             continue  # not known
@@ -52,5 +52,5 @@ def _differs(node: str, how: str, by_kernel: int, of_record: str, dropped: int =
 
 
 def _of_node(counts: Any, name: str) -> int:
-    found = counts.get(name, 0) if isinstance(counts, dict) else 0
-    return found if isinstance(found, int) else 0
+    count = counts.get(name, 0) if isinstance(counts, dict) else 0
+    return count if isinstance(count, int) else 0

@@ -26,9 +26,9 @@ def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, 
         return str(error)
     if manifest["promises"].get("raw_packets"):
         return changed_problem(packets)
-    real_time = manifest.get("real_time")
-    by_kernel = devices_problem(packets, real_time if isinstance(real_time, dict) else {})
-    return changed_problem(packets) or by_kernel or connections_problem(packets)
+    return (
+        changed_problem(packets) or devices_problem(packets, manifest.get("real_time")) or connections_problem(packets)
+    )
 
 
 def changed_problem(packets: Sequence[Passed]) -> str | None:
