@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import struct
 
-from mobilenet.packets.segments import TCP
+from mobilenet.packets.segments import TCP, is_fragment
 
 ICMP, UDP = 1, 17
 NAMES = {ICMP: "ICMP", TCP: "TCP", UDP: "UDP"}
-FRAGMENT = 0x3FFF  # the offset, and the flag for more
 NO_CHECKSUM = b"\0\0"  # of UDP
 SHORTEST = 20  # an IP header; with options, TCP and UDP may count another destination
 
@@ -22,21 +21,17 @@ def wrong_checksum(packet: bytes) -> str | None:
     if len(packet) < SHORTEST:
         return None
     head = (packet[0] & 15) * 4
-    total, fragment = struct.unpack_from(">H2xH", packet, 2)
+    total = struct.unpack_from(">H", packet, 2)[0]
     if not SHORTEST <= head <= total <= len(packet):
         return None
     if not _is_right(packet[:head]):
         return "IP"
     body, protocol = packet[head:total], packet[9]
-    is_whole = not fragment & FRAGMENT and head == SHORTEST
+    is_whole = head == SHORTEST and not is_fragment(packet)
     if not is_whole or protocol not in NAMES or (protocol == UDP and body[6:8] == NO_CHECKSUM):
         return None
     pseudo = b"" if protocol == ICMP else packet[12:20] + struct.pack(">HH", protocol, len(body))
     return None if _is_right(pseudo + body) else NAMES[protocol]
-
-
-def is_fragment(packet: bytes) -> bool:
-    return len(packet) >= SHORTEST and bool(struct.unpack_from(">H", packet, 6)[0] & FRAGMENT)
 
 
 def _is_right(data: bytes) -> bool:

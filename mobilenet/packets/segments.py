@@ -31,10 +31,15 @@ class Segment(NamedTuple):
         return len(self.payload) + bool(self.flags & SYN) + bool(self.flags & FIN)
 
 
+def is_fragment(packet: bytes) -> bool:
+    """Whether an IP packet of at least 20 bytes is only a part of one: it has an offset, or the flag for more."""
+    return bool(struct.unpack_from(">H", packet, 6)[0] & 0x3FFF)
+
+
 def segment_in(packet: bytes) -> Segment | None:
     """The TCP segment in an IP packet; None: it has none, or only a fragment of one."""
     head = (packet[0] & 15) * 4
-    if packet[9] != TCP or len(packet) < head + 20 or struct.unpack_from(">H", packet, 6)[0] & 0x3FFF:
+    if packet[9] != TCP or len(packet) < head + 20 or is_fragment(packet):
         return None
     total = struct.unpack_from(">H", packet, 2)[0]
     source, to, number, acknowledged, offset, flags = struct.unpack_from(">HHIIBB", packet, head)

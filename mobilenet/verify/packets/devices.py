@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from mobilenet.packets.checksums import is_fragment, wrong_checksum
+from mobilenet.packets.checksums import wrong_checksum
 from mobilenet.packets.passed import Passed
+from mobilenet.packets.segments import is_fragment
 from mobilenet.quoting import counted
 
 DROPPED = ("packets_malformed", "packets_spoofed", "packets_misaddressed")
@@ -27,7 +28,7 @@ def devices_problem(packets: Sequence[Passed], real_time: Any) -> str | None:
     for one in packets:
         if one.is_sent and (protocol := wrong_checksum(one.packet)) is not None:
             return f"packets: {one.node} sends {one.name} with a wrong {protocol} checksum; the kernel makes right ones"
-    in_parts = {one.node for one in packets if not one.is_sent and is_fragment(one.packet)}
+    in_parts = {one.node for one in packets if not one.is_sent and len(one.packet) >= 20 and is_fragment(one.packet)}
     passed = Counter((one.node, one.is_sent) for one in packets)
     dropped = {node: sum(_of_node(real_time.get(reason), node) for reason in DROPPED) for node in devices}
     for node, counts in sorted(devices.items()):
