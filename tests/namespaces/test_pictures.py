@@ -39,7 +39,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
                 "h1": ["true"],
                 "s0": ["python3", "-m", "http.server", "80"],
             },
-            duration_s=5.0,
+            duration_s=9.0,  # the download takes about 4 s, and must end on a loaded machine too
             stations={"layout": {"shape": "points", "points_m": [[0, 0], [200, 0]]}, "backbone": {"kind": "tree"}},
             wireless={"unicast_rate_mbps": 1},
             interventions=[
