@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from mobilenet.studies.study import Result
 
 settings.register_profile("mobilenet", deadline=None, print_blob=True)
@@ -57,6 +61,27 @@ def pytest_collection_finish() -> None:
     """Set aside all tests and what they import, half a gigabyte, which every full collection would look through."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_spark() -> Iterator[None]:
+    """Commands that are called in this process use one Spark session as long as they ask for the same master: each
+    would need three seconds for its own. That a command begins and ends its session is tested in processes.
+    """
+    from mobilenet.studies import spark
+
+    start = spark._started
+    current: list[tuple[str, SparkSession]] = []
+
+    def started(builder: Any, master: str) -> SparkSession:
+        if current and current[0][0] != master:
+            spark._stop(current[0][1])
+        session = start(builder, master)
+        current[:] = [(master, session)]
+        return session
+
+    with mock.patch.object(spark, "_started", started), mock.patch.object(spark, "_finish", lambda session: None):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,13 +5,15 @@ Model     emulated time 0 is when the run begins. The emulation sleeps until its
           first event of such a batch was due until the whole batch is done
 Units     nanoseconds of the monotonic clock
 Errors    FellBehind: later than allowed; ProgramError: the run was asked to end
-Source    ours: docs/guide/real-time.md
+Source    Linux: prctl(2), PR_SET_TIMERSLACK; ours: docs/guide/real-time.md
 """
 
 from __future__ import annotations
 
+import ctypes
 import select
 import selectors
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,6 +25,8 @@ from mobilenet.programs.children import ProgramError
 MILLISECOND = 1_000_000
 LONGEST_SLEEP_NS = 50 * MILLISECOND  # files are looked at so often
 RECENT = 500  # batches
+PR_SET_TIMERSLACK = 29
+DEFAULT_SLACK = 0  # of a thread
 
 
 class FellBehind(ProgramError):
@@ -48,6 +52,7 @@ class Pace:
         self._asked = asked
         self._take = take
         self._selector = selectors.DefaultSelector()
+        self._prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
         self._begun_ns: int | None = None
         self._due_ns: int | None = None  # the first event of the batch that is being done
         self._late_ns: list[int] = []
@@ -76,7 +81,9 @@ class Pace:
             raise ProgramError(f"stopped by {by} at {now_ns / 1e9:.3f} s", is_input=False)
         target_ns = until_ns if next_ns is None else min(next_ns, until_ns)
         left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
+        self._set_slack(1)
         select.select([self._selector], [], [], max(0, left_ns) / 1e9)  # its own wait is in whole milliseconds
+        self._set_slack(DEFAULT_SLACK)
         reached_ns = max(now_ns, min(self._elapsed_ns(), until_ns))
         self._due_ns = next_ns if next_ns is not None and next_ns <= reached_ns else None
         return reached_ns
@@ -108,6 +115,11 @@ class Pace:
     def recent_lateness_ms(self) -> float:
         """The most of the latest batches; 0 before the first."""
         return max(self._late_ns[-RECENT:], default=0) / MILLISECOND
+
+    def _set_slack(self, slack_ns: int) -> None:
+        """By how much Linux may prolong a sleep. Programs would inherit it, so it holds for our own sleep only."""
+        if self._prctl is not None:
+            self._prctl(PR_SET_TIMERSLACK, slack_ns)
 
     def _elapsed_ns(self) -> int:
         assert self._begun_ns is not None

@@ -56,14 +56,13 @@ class ScenarioFile(Parameters):
 
     def changed(self, overrides: Sequence[str]) -> Self:
         """Return the scenario with other values."""
-        name: str | None = getattr(self, "name", None)
-        root = parse(effective(self).encode("utf-8", "surrogatepass"), "scenario").placed(name or "scenario")
+        root = Node.of(self.model_dump(), getattr(self, "name", None) or "scenario")
         return self.from_nodes(root, in_python(overrides), self._folder)
 
     def with_nodes(self, nodes: Mapping[str, Node]) -> Self:
         """The same with these values of keys, which need not be text first."""
         rest = {key: value for key, value in self.model_dump().items() if key not in nodes}
-        root = parse(to_yaml(rest).encode("utf-8", "surrogatepass"), getattr(self, "name", None) or "scenario")
+        root = Node.of(rest, getattr(self, "name", None) or "scenario")
         root.value |= nodes
         return self.from_nodes(root, (), self._folder)
 

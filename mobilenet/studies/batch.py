@@ -22,7 +22,7 @@ from mobilenet.studies.parts import Part, fault, index
 from mobilenet.studies.stopping import Open, still_open
 from mobilenet.studies.store import Store, remove
 from mobilenet.studies.tables import write_tables
-from mobilenet.studies.task import Batch, Job, perform
+from mobilenet.studies.task import Batch, Job, perform_in_worker
 from mobilenet.studies.wholeness import Left, look
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, tell: Cal
 
     def work() -> None:
         try:
-            spark.sparkContext.parallelize(batches, len(batches)).foreach(perform)
+            spark.sparkContext.parallelize(batches, len(batches)).foreach(perform_in_worker)
         except BaseException as error:  # passed to the thread that waits
             failure.append(error)
 

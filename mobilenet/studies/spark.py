@@ -59,6 +59,8 @@ def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
     }
     if is_local:
         settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        # Over TCP each task would wait 40 ms for a delayed acknowledgement.
+        settings["spark.python.unix.domain.socket.enabled"] = "true"
     else:
         settings |= _secret()
     if is_local or "127.0.0.1" in master or "localhost" in master:
@@ -114,8 +116,17 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
             _end(session)
         raise
     else:
-        with _quiet_stderr(), suppress(Exception):
-            session.stop()
+        _finish(session)
+
+
+def _finish(session: SparkSession) -> None:
+    with _quiet_stderr():
+        _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
+        session.stop()
 
 
 def _secret() -> dict[str, str]:
@@ -131,12 +142,7 @@ def _secret() -> dict[str, str]:
 def _end(session: SparkSession) -> None:
     """End Java after a signal or an error, so that a second signal does not leave one behind."""
     with deaf():
-
-        def stop() -> None:
-            with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
-                session.stop()
-
-        stopping = threading.Thread(target=stop, daemon=True)
+        stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
         stopping.start()
         stopping.join(ENDS_WITHIN_S)
         end_java()

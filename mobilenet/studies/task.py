@@ -10,6 +10,7 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +39,14 @@ class Batch(NamedTuple):
     folder: str  # the study's
     kind: str  # the study's
     jobs: tuple[Job, ...]
+
+
+def perform_in_worker(batch: Batch) -> None:
+    """`perform`, in a process of Spark's. After each task it looks for garbage in all that has been imported."""
+    perform(batch)
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 def perform(batch: Batch) -> None:
