@@ -20,7 +20,13 @@ from mobilenet.studies.task import Batch, Job, perform
 from tests.conftest import ROOT, SCENARIOS
 
 SHIPPED = sorted((SCENARIOS / "studies").glob("*.yaml"))
-ALIKE = ("repair_standing", "repair_walking", "repair_load", "repair_retries")  # repair_against_tcp, repair_sparse
+ALIKE = (  # repair_against_tcp, repair_sparse, repair_elsewhere
+    "repair_standing",
+    "repair_walking",
+    "repair_load",
+    "repair_retries",
+    "repair_elsewhere_sinr",
+)
 SHORT = {"warmup_s": 1, "duration_s": 4}
 OF_TRACKS = {"warmup_s": 5, "duration_s": 25}  # in the town, a host is present for 5 s at once only after 15 s
 TWO = Replications(min=2)

@@ -101,7 +101,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
     with cluster(2, 7391) as (url, workers, settings):
         assert settings.stat().st_mode & 0o77 == 0 and "authenticate true" in (settings / NAME).read_text()
         stranger = (
-            "import sys; from mobilenet.studies import spark; spark.MASTER_TAKES_US_WITHIN_S = 12\n"
+            "import sys; from mobilenet.studies import spark; spark.MASTER_TAKES_US_WITHIN_S = 6\n"
             "with spark.spark_session(sys.argv[1]): print('taken')"
         )
         refused = subprocess.run([sys.executable, "-c", stranger, url], capture_output=True, text=True, check=False)
@@ -174,7 +174,7 @@ def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
 def test_who_listens_need_not_be_a_master() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         code = (
-            "import mobilenet.studies.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 8\ntry:\n"
+            "import mobilenet.studies.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 5\ntry:\n"
             f"    with s.spark_session('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
             "except s.StudyError as error: print(error, flush=True)\nimport os; os._exit(0)"
         )

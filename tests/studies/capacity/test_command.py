@@ -103,7 +103,7 @@ def test_another_number_of_workers_finds_the_same(place: Path) -> None:
 def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
     out = place / "studies" / "first-capacity-loss"
     before = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}
-    done = mobilenet(*ASKED, "--json", place=place)
+    done = mobilenet(*ASKED, "--workers", "2", "--json", place=place)
     kept = json.loads((out / "capacity.json").read_text())
     search = "mobilenet capacity STUDY/configurations/c000/scenario.yaml --vary wireless.loss --from 0 --to 0.8"
     command = kept.pop(KEY)["command"]
@@ -122,14 +122,14 @@ def test_a_killed_search_resumes(place: Path, tmp_path: Path) -> None:
     process.wait()
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/runs/c*/manifest.json")}
     assert len(before) >= 50 and not (tmp_path / "out" / "capacity.json").exists()
-    assert mobilenet(*ASKED, "--out", "out", "--quiet", place=tmp_path).returncode == 0
+    assert mobilenet(*ASKED, "--workers", "2", "--out", "out", "--quiet", place=tmp_path).returncode == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert contents(tmp_path / "out") == contents(place / "studies" / "first-capacity-loss")
 
 
 def test_undecided_within_the_budget_and_the_printed_command_resumes(place: Path) -> None:
     precise = [*BARE, "--resolution", "0.1", "--require", "delivery_delay_mean_s <= 0.4"]
-    done = mobilenet(*precise, "--budget", "60", "--out", "short", place=place)
+    done = mobilenet(*precise, "--workers", "2", "--budget", "60", "--out", "short", place=place)
     assert done.returncode == 4, done
     assert "undecided: the budget of 60 runs is used up; the requirements hold at wireless.loss " in done.stdout
     again = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)[-1]
