@@ -65,23 +65,31 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
-    """Commands that are called in this process use one Spark session as long as they ask for the same master: each
-    would need three seconds for its own. That a command begins and ends its session is tested in processes.
+    """Commands that are called in this process share one Spark session as long as they ask for the same local master.
+    A session of its own would cost each of them three seconds; tests/studies/test_stopping_java.py has such.
     """
     from mobilenet.studies import spark
 
-    start = spark._started
+    start, finish = spark._started, spark._finish
     current: list[tuple[str, SparkSession]] = []
 
     def started(builder: Any, master: str) -> SparkSession:
         if current and current[0][0] != master:
-            spark._stop(current[0][1])
+            spark._stop(current.pop()[1])
         session = start(builder, master)
-        current[:] = [(master, session)]
+        assert session.sparkContext.master.startswith(master.removesuffix("]"))
+        if master.startswith("local"):
+            current[:] = [(master, session)]
         return session
 
-    with mock.patch.object(spark, "_started", started), mock.patch.object(spark, "_finish", lambda session: None):
+    def finished(session: SparkSession) -> None:
+        if not session.sparkContext.master.startswith("local"):
+            finish(session)
+
+    with mock.patch.object(spark, "_started", started), mock.patch.object(spark, "_finish", finished):
         yield
+    if current:
+        finish(current[0][1])
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ class Pace:
         self._asked = asked
         self._take = take
         self._selector = selectors.DefaultSelector()
-        self._prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+        self._prctl = ctypes.PyDLL(None).prctl if sys.platform == "linux" else None
         self._begun_ns: int | None = None
         self._due_ns: int | None = None  # the first event of the batch that is being done
         self._late_ns: list[int] = []
@@ -82,8 +82,10 @@ class Pace:
         target_ns = until_ns if next_ns is None else min(next_ns, until_ns)
         left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
         self._set_slack(1)
-        select.select([self._selector], [], [], max(0, left_ns) / 1e9)  # its own wait is in whole milliseconds
-        self._set_slack(DEFAULT_SLACK)
+        try:
+            select.select([self._selector], [], [], max(0, left_ns) / 1e9)  # its own wait is in whole milliseconds
+        finally:
+            self._set_slack(DEFAULT_SLACK)
         reached_ns = max(now_ns, min(self._elapsed_ns(), until_ns))
         self._due_ns = next_ns if next_ns is not None and next_ns <= reached_ns else None
         return reached_ns

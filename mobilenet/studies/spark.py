@@ -59,8 +59,6 @@ def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
     }
     if is_local:
         settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-        # Over TCP each task would wait 40 ms for a delayed acknowledgement.
-        settings["spark.python.unix.domain.socket.enabled"] = "true"
     else:
         settings |= _secret()
     if is_local or "127.0.0.1" in master or "localhost" in master:

@@ -42,7 +42,9 @@ class Batch(NamedTuple):
 
 
 def perform_in_worker(batch: Batch) -> None:
-    """`perform`, in a process of Spark's. After each task it looks for garbage in all that has been imported."""
+    """`perform`, in one of Spark's workers. These collect garbage after each task, and would look through all that has
+    been imported.
+    """
     perform(batch)
     if not gc.get_freeze_count():
         gc.collect()

@@ -139,4 +139,4 @@ def test_a_limit_of_time_stops_the_runs_of_a_paper(tmp_path: Path) -> None:
     assert time.monotonic() - began_s < 42
     assert [one.question.name for one in found.left] == ["goal"] and not found.unexpected
     kept = (tmp_path / "out" / "reliable" / "reliable.results.jsonl").read_text().splitlines()
-    assert len(kept) > 5 and all(json.loads(line)["answer"] for line in kept)
+    assert kept and all(json.loads(line)["answer"] for line in kept)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -225,6 +227,16 @@ def test_a_run_that_fails_keeps_its_reason_when_its_batch_is_tried_again(tmp_pat
     for _ in range(3):
         perform(Batch(str(store.path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
     assert "already exists" in json.loads((store.failed / "c000-r0001.json").read_text())["error"]
+
+
+def test_a_worker_freezes_what_it_has_imported_once() -> None:
+    code = (
+        "import gc\nfrom mobilenet.studies.task import Batch, perform_in_worker\nfound = []\nfor _ in range(2):\n"
+        "    perform_in_worker(Batch('.', 'terminating', ()))\n    found.append(gc.get_freeze_count())\n"
+        "print(found[0] > 1000, found[0] == found[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "True True\n", done
 
 
 def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> None:

@@ -88,6 +88,17 @@ def test_a_cluster_that_is_killed() -> None:
     assert not [pid for pid in javas if Path(f"/proc/{pid}").exists()]
 
 
+def test_a_session_ends_and_the_next_one_may_have_another_master() -> None:
+    code = (
+        "from pyspark import SparkContext\nfrom mobilenet.studies.spark import spark_session\n"
+        "for workers in (2, 1):\n"
+        "    with spark_session(f'local[{workers}]') as session: print(session.sparkContext.defaultParallelism)\n"
+        "    assert SparkContext._active_spark_context is None"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "2\n1\n"), done
+
+
 def test_children_are_seen() -> None:
     if sys.platform == "linux":
         child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
