@@ -11,7 +11,7 @@ from tests.programs.languages import those_here
 ROOT = Path(__file__).parents[2]
 WORLDS = {
     "first": ("first.yaml", {}),
-    "dynamic": ("dynamic.yaml", {"duration_s": 20, "warmup_s": 0, "drain_s": 5}),
+    "dynamic": ("dynamic.yaml", {"duration_s": 8, "warmup_s": 0, "drain_s": 5}),
     "crashes": (
         "first.yaml",
         {

@@ -153,15 +153,15 @@ def test_another_model_of_reception_reaches_as_far() -> None:
 @pytest.mark.parametrize("radio", ["acking", "sinr"])
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
 def test_over_another_radio_every_seed_plays_on_it_and_none_is_violated(protocol: str, radio: Radio) -> None:
-    results = list(run_campaign(range(48), workers=1, protocol=protocol, radio=radio))
+    results = list(run_campaign(range(32), workers=1, protocol=protocol, radio=radio))
     assert {result.network for result in results} == {"radio"}
     assert [result for result in results if result.answer == "violated"] == []
-    assert sum(result.answer == "valid" for result in results) > 36  # of some the end is not reached in time
+    assert sum(result.answer == "valid" for result in results) > 24  # of some the end is not reached in time
     happened: Counter[str] = Counter()
     for result in results:
         happened.update(result.happened)
     wanted = ("join", "leave", "broadcast", "deliver", "crash", "recover", "gap", "handoff_start", "handoff_end")
-    assert all(happened[event] > 20 for event in wanted), happened
+    assert all(happened[event] > 12 for event in wanted), happened
 
 
 @pytest.mark.parametrize("backbone", ["tree", "vcube_causal"])
