@@ -98,14 +98,6 @@ class Group(TyperGroup):
         sys.exit(code if isinstance(code, int) else Exit.FINE)
 
 
-def set_modules_aside() -> None:
-    """Keep the collector from visiting what was imported: it stays until the process ends, and visiting it during the
-    run and at the exit takes 0.1 s. Only once, since what tests call one after the other is not all imported.
-    """
-    if not gc.get_freeze_count():
-        gc.freeze()
-
-
 @contextmanager
 def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]:
     """Turn every failure into one line and an exit code; `quiet`: print only what is wrong.

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say, set_modules_aside
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import (
     AllowCode,
     AsJson,
@@ -50,6 +50,7 @@ def run(
     with reporting(quiet):
         from mobilenet import api
         from mobilenet.scenario.given import as_options
+        from mobilenet.simulation.no_collections import set_modules_aside
 
         set_modules_aside()
         changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)

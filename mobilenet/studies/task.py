@@ -10,7 +10,6 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
-import gc
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 from mobilenet.quoting import counted
 from mobilenet.rundir.reader import read_json
 from mobilenet.safe_path import not_for_programs
+from mobilenet.simulation.no_collections import set_modules_aside
 from mobilenet.studies import parts
 from mobilenet.studies.measure import measure
 from mobilenet.studies.store import is_done, record_failure
@@ -46,9 +46,7 @@ def perform_in_worker(batch: Batch) -> None:
     been imported.
     """
     perform(batch)
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
+    set_modules_aside()
 
 
 def perform(batch: Batch) -> None:
