@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
     from mobilenet.studies.study import Result
 
@@ -65,26 +65,26 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
-    """Commands that are called in this process share one Spark session as long as they ask for the same local master.
-    A session of its own would cost each of them three seconds; tests/studies/test_stopping_java.py has such.
+    """Commands that are called in this process share one Spark context as long as they ask for the same local master.
+    A context of its own would cost each of them a second; tests/studies/test_stopping_java.py has such.
     """
     from mobilenet.studies import spark
 
     start, finish = spark._started, spark._finish
-    current: list[tuple[str, SparkSession]] = []
+    current: list[tuple[str, SparkContext]] = []
 
-    def started(builder: Any, master: str) -> SparkSession:
+    def started(configuration: Any, master: str) -> SparkContext:
         if current and current[0][0] != master:
             spark._stop(current.pop()[1])
-        session = start(builder, master)
-        assert session.sparkContext.master.startswith(master.removesuffix("]"))
+        context = start(configuration, master)
+        assert context.master.startswith(master.removesuffix("]"))
         if master.startswith("local"):
-            current[:] = [(master, session)]
-        return session
+            current[:] = [(master, context)]
+        return context
 
-    def finished(session: SparkSession) -> None:
-        if not session.sparkContext.master.startswith("local"):
-            finish(session)
+    def finished(context: SparkContext) -> None:
+        if not context.master.startswith("local"):
+            finish(context)
 
     with mock.patch.object(spark, "_started", started), mock.patch.object(spark, "_finish", finished):
         yield

@@ -31,7 +31,7 @@ from mobilenet.rundir.schema import COLUMNS, FORMAT_VERSION, REQUIRED_FILES
 from mobilenet.rundir.writer import file_digests
 from mobilenet.studies.configurations import PlannedRun, planned
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.spark import local_master, spark_session
+from mobilenet.studies.spark import local_master, spark_context
 from mobilenet.studies.store import Store, create
 from mobilenet.studies.tables import write_tables
 from mobilenet.studies.task import Batch, Job, perform
@@ -188,7 +188,7 @@ def main() -> None:
         java = Java()
         java.start()
         started = time.perf_counter()
-        with spark_session(local_master(2)) as spark:
+        with spark_context(local_master(2)) as spark:
             write_tables(store, [options.runs // 2] * 2, spark)
         wall_s = time.perf_counter() - started
         java.stop = True

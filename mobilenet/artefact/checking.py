@@ -36,7 +36,7 @@ from mobilenet.studies.batch import Progress
 from mobilenet.studies.capacity.capacity import search
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.sensitivity.sensitivity import run as screening
-from mobilenet.studies.spark import local_master, spark_session
+from mobilenet.studies.spark import local_master, spark_context
 from mobilenet.studies.study import run_study
 
 NEEDS_CODE = "needs --allow-code, as it runs {}"
@@ -100,42 +100,42 @@ class _Again:
     is_promised: bool  # whether the same bits are
 
     def all(self, parts: list[Part]) -> list[Line]:
-        """Return a line for each study and claim; all of them share one session of Spark."""
+        """Return a line for each study and claim; all of them share one context of Spark."""
         codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
         pairs = list(zip(parts, codes, strict=True))
         needs_spark = any(studies_of(part) and (self.how.allow_code or not code) for part, code in pairs)
         lines: list[Line] = []
         with ExitStack() as stack:
-            session = stack.enter_context(spark_session(local_master(self.how.workers))) if needs_spark else None
+            context = stack.enter_context(spark_context(local_master(self.how.workers))) if needs_spark else None
             for part, code in pairs:
                 if code and not self.how.allow_code:
                     lines += _not_run(part, NEEDS_CODE.format(", ".join(code)))
                     continue
                 try:
-                    lines += self._study(part, session) if part.kind == STUDIES else self._claims(part, session)
+                    lines += self._study(part, context) if part.kind == STUDIES else self._claims(part, context)
                 except ScenarioError as error:
                     if not code:
                         raise
                     lines.append(Line(part.place, Sameness.UNFINISHED, first_line(error)))  # a program is missing
         return lines
 
-    def _study(self, part: Part, session: Any) -> list[Line]:
+    def _study(self, part: Part, context: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
         how.say(f"repeating {part.place}: {counted(_runs(part), 'run')}")
         if verb_of(part.path) is not None:
-            return self._search(part, session)
+            return self._search(part, context)
         done = run_study(
-            part.path / "study.yaml", out, local_master(how.workers), how.progress, how.say, how.allow_code, session
+            part.path / "study.yaml", out, local_master(how.workers), how.progress, how.say, how.allow_code, context
         )
         if done.failed:
             return [Line(part.place, Sameness.UNFINISHED, done.failed[0])]
         return [compare_study(part.place, part.path, out, self.is_promised)]
 
-    def _search(self, part: Part, session: Any) -> list[Line]:
+    def _search(self, part: Part, context: Any) -> list[Line]:
         """Repeat a capacity search or a screening on the configurations of the archive."""
         how, out, planned = self.how, self.folder / part.place, plan_of(part.path)
         again = search if verb_of(part.path) == CAPACITY else screening
-        found = again(planned, out, local_master(how.workers), how.progress, how.say, how.allow_code, session)
+        found = again(planned, out, local_master(how.workers), how.progress, how.say, how.allow_code, context)
         if found.failed:
             return [Line(part.place, Sameness.UNFINISHED, found.failed[0])]
         what, words = f"{part.place}: {NAMES[str(verb_of(part.path))]}", first_of(part.path)
@@ -146,13 +146,13 @@ class _Again:
             *(differing_reports(part, out) if self.is_promised else []),
         ]
 
-    def _claims(self, part: Part, session: Any) -> list[Line]:
+    def _claims(self, part: Part, context: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
         out.parent.mkdir(parents=True, exist_ok=True)
         how.say(f"repeating {part.place}: {counted(len(_rows(part.path)), 'claim')}, {counted(_runs(part), 'run')}")
         planned = plan(Claims.load(part.path / KEPT), how.allow_code)
         means = Means(out, how.workers, how.progress, how.say, how.allow_code)
-        outcome = answer(planned, means, local_master(how.workers), session)
+        outcome = answer(planned, means, local_master(how.workers), context)
         if outcome.failed:
             return [Line(part.place, Sameness.UNFINISHED, outcome.failed[0])]
         lines = [

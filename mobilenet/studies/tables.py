@@ -42,7 +42,7 @@ from mobilenet.studies.rows import RowFile, column_type, write_rows
 from mobilenet.studies.store import Store, open_store
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 RUN_COLUMNS = [
@@ -68,7 +68,7 @@ class Aggregated(NamedTuple):
 
 
 def write_tables(
-    store: Store, targets: list[int], spark: SparkSession | None = None, command: str | None = None
+    store: Store, targets: list[int], spark: SparkContext | None = None, command: str | None = None
 ) -> set[int]:
     """All tables; the configurations that are unstable. `targets`: of each configuration, its replications; `command`:
     the one that makes the directory, if it is not `mobilenet study`.
@@ -121,12 +121,12 @@ def _aggregated(rows: pa.Table, confidence: float) -> Aggregated:
     return Aggregated(aggregation.result(), rows.select(RUN_COLUMNS))
 
 
-def _with_spark(store: Store, spark: SparkSession, targets: list[int], folder: Path) -> Iterator[Aggregated]:
+def _with_spark(store: Store, spark: SparkContext, targets: list[int], folder: Path) -> Iterator[Aggregated]:
     """Tasks read parts, cut them into configurations, and leave each aggregated configuration in `folder`."""
-    context, confidence, place = spark.sparkContext, store.study.confidence, str(folder.absolute())
+    confidence, place = store.study.confidence, str(folder.absolute())
     parts = [str(path.absolute()) for path in sorted(store.measured.glob("*.parquet"))]
-    tasks = TASKS_PER_WORKER * context.defaultParallelism
-    pieces = context.parallelize(parts, max(1, min(tasks, len(parts)))).flatMap(partial(_cut, targets))
+    tasks = TASKS_PER_WORKER * spark.defaultParallelism
+    pieces = spark.parallelize(parts, max(1, min(tasks, len(parts)))).flatMap(partial(_cut, targets))
     own = pieces.partitionBy(max(1, min(tasks, len(targets))))
     wrong = own.mapPartitions(partial(_aggregated_all, confidence, place)).collect()
     if wrong:  # returned, as Spark would retry an exception again and again

@@ -12,11 +12,11 @@ import pytest
 from mobilenet.claim_files.answering import Means, answer
 from mobilenet.claim_files.declaration import Answer, Claims
 from mobilenet.claim_files.questions import plan
-from mobilenet.studies.spark import local_master, spark_session
+from mobilenet.studies.spark import local_master, spark_context
 from validation.capacity import most_wrong
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
@@ -58,12 +58,12 @@ claims:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with spark_session(local_master(WORKERS)) as session:
-        yield session
+def spark() -> Iterator[SparkContext]:
+    with spark_context(local_master(WORKERS)) as context:
+        yield context
 
 
-def test_verdicts_are_right(repetitions: int, spark: SparkSession, tmp_path: Path) -> None:
+def test_verdicts_are_right(repetitions: int, spark: SparkContext, tmp_path: Path) -> None:
     folder = Path(__file__).parents[1] / "studies" / "capacity"
     for name in ("queue.py", "queue.yaml", "aloha.py", "aloha.yaml"):
         (tmp_path / name).write_text((folder / name).read_text())

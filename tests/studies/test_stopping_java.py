@@ -88,11 +88,11 @@ def test_a_cluster_that_is_killed() -> None:
     assert not [pid for pid in javas if Path(f"/proc/{pid}").exists()]
 
 
-def test_a_session_ends_and_the_next_one_may_have_another_master() -> None:
+def test_a_context_ends_and_the_next_one_may_have_another_master() -> None:
     code = (
-        "from pyspark import SparkContext\nfrom mobilenet.studies.spark import spark_session\n"
+        "from pyspark import SparkContext\nfrom mobilenet.studies.spark import spark_context\n"
         "for workers in (2, 1):\n"
-        "    with spark_session(f'local[{workers}]') as session: print(session.sparkContext.defaultParallelism)\n"
+        "    with spark_context(f'local[{workers}]') as context: print(context.defaultParallelism)\n"
         "    assert SparkContext._active_spark_context is None"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

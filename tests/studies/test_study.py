@@ -21,7 +21,7 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.cluster import cluster
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.spark import java_version, local_master, spark_session
+from mobilenet.studies.spark import java_version, local_master, spark_context
 from mobilenet.studies.study import Result, compare_study, estimate, run_study
 from mobilenet.studies.tables import write_tables
 from mobilenet.studies.task import Batch, Job, perform
@@ -102,14 +102,14 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
         assert settings.stat().st_mode & 0o77 == 0 and "authenticate true" in (settings / NAME).read_text()
         stranger = (
             "import sys; from mobilenet.studies import spark; spark.MASTER_TAKES_US_WITHIN_S = 12\n"
-            "with spark.spark_session(sys.argv[1]): print('taken')"
+            "with spark.spark_context(sys.argv[1]): print('taken')"
         )
         refused = subprocess.run([sys.executable, "-c", stranger, url], capture_output=True, text=True, check=False)
         assert refused.returncode == 1 and "StudyError" in refused.stderr and "taken" not in refused.stdout
         monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
-        with spark_session(url) as session:
+        with spark_context(url) as context:
             look = eval("lambda _: (__import__('mobilenet').__file__, __import__('mobilenet').native.in_use())")
-            file, is_compiled = session.sparkContext.parallelize([0], 1).map(look).collect()[0]
+            file, is_compiled = context.parallelize([0], 1).map(look).collect()[0]
             assert ".zip" in file and is_compiled == native.in_use()
 
         def lose_one(standing: Standing) -> None:
@@ -175,7 +175,7 @@ def test_who_listens_need_not_be_a_master() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         code = (
             "import mobilenet.studies.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 5\ntry:\n"
-            f"    with s.spark_session('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
+            f"    with s.spark_context('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
             "except s.StudyError as error: print(error, flush=True)\nimport os; os._exit(0)"
         )
         done = subprocess.run(
@@ -208,7 +208,7 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
         ("spark://127.0.0.1:1", "no answer"), ("mars", "expected local"), ("local[0]", "expected local"),
         ("spark://nowhere.invalid:7077", "no answer"),
     ):  # fmt: skip
-        with pytest.raises(StudyError, match=why), spark_session(master):
+        with pytest.raises(StudyError, match=why), spark_context(master):
             pass
     with pytest.raises(StudyError, match="not a study directory"):
         compare_study(tmp_path)
@@ -227,7 +227,7 @@ def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
     """`python -m validation.aggregation`, small."""
     store, runs = build(tmp_path, 4, 14_000)
     measure_all(store, runs)
-    with spark_session(local_master(1)) as spark:
+    with spark_context(local_master(1)) as spark:
         write_tables(store, [2, 2], spark)
     exact, approximate, rows = oracle(store, runs)
     assert exact <= 1e-9 and approximate <= 1e-3 and rows == 14_000
@@ -258,7 +258,7 @@ def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
             (bare / tool).symlink_to(found)
     code = (
         "from mobilenet.studies.spark import *\n"
-        "with spark_session('local[1]') as spark: print(java_home(), spark.range(5).count())"
+        "with spark_context('local[1]') as spark: print(java_home(), spark.parallelize(range(5)).count())"
     )
     environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PATH")} | {
         "PATH": str(bare)

@@ -31,14 +31,14 @@ from mobilenet.studies.configurations import highest_replications
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.parts import metrics_by_configuration
 from mobilenet.studies.rows import write_rows
-from mobilenet.studies.spark import require_master, spark_session
+from mobilenet.studies.spark import require_master, spark_context
 from mobilenet.studies.statistics import look
 from mobilenet.studies.store import Store, create, write_text
 from mobilenet.studies.study import known_metrics
 from mobilenet.studies.tables import write_tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 
 @dataclass(frozen=True)
@@ -126,15 +126,15 @@ def search(
     progress: Progress,
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
-    session: SparkSession | None = None,
+    context: SparkContext | None = None,
 ) -> Outcome:
-    """Run what is missing, and write the answer into the directory. `session`: one of `master` that is open already."""
+    """Run what is missing, and write the answer into the directory. `context`: one of `master` that is open already."""
     require_master(master)
     store = create(plan.study, out, allow_code, say)
     command = normal_form(plan.question, bool(store.code()))
     with store.alone():
         rounds = Rounds(plan, store)
-        with nullcontext(session) if session is not None else spark_session(master) as spark:
+        with nullcontext(context) if context is not None else spark_context(master) as spark:
             require_programs(store, spark)
             targets = run_all(store, spark, progress, rounds)
             write_tables(store, targets, spark, command)

@@ -30,7 +30,7 @@ from mobilenet.studies.declaration import Study
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.robust.radios import ATTACHMENT, OF_ANY_RADIO, Radio, radios
 from mobilenet.studies.robust.verdicts import Claim, claims
-from mobilenet.studies.spark import require_master, spark_session
+from mobilenet.studies.spark import require_master, spark_context
 from mobilenet.studies.study import STUDIES, Result, compare_study, require_metric, run_study
 from mobilenet.studies.study import default_directory as directory_of_study
 
@@ -108,11 +108,11 @@ def perform(
             f"{out}: already exists and was not written by `mobilenet robust`; choose another directory with --out"
         )
     done: list[Result] = []
-    with spark_session(master) as session:
+    with spark_context(master) as context:
         for number, (radio, study) in enumerate(zip(plan.radios, plan.studies, strict=True)):
             before = sum(result.done for result in done), sum(len(result.failed) for result in done)
             tell = partial(_tell, progress, before, plan.runs * (len(plan.radios) - number - 1))
-            done.append(run_study(study, out / radio.name, master, tell, say, allow_code, session))
+            done.append(run_study(study, out / radio.name, master, tell, say, allow_code, context))
             say(f"{radio.name}: {counted(done[-1].done, 'run')} done, {len(done[-1].failed)} failed")
     return done
 

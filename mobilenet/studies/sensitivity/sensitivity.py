@@ -36,7 +36,7 @@ from mobilenet.studies.sensitivity.screening import Levels, Values, complete, sc
 from mobilenet.studies.study import STUDIES, Result, require_metric, run_study
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 POINT = "point"
 METRIC = "delivery_delay_mean_s"
@@ -133,13 +133,13 @@ def run(
     progress: Progress,
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
-    session: SparkSession | None = None,
+    context: SparkContext | None = None,
 ) -> Result:
-    """Run what is missing, and write the ranking by every metric into the directory. `session`: one of `master` that
+    """Run what is missing, and write the ranking by every metric into the directory. `context`: one of `master` that
     is open.
     """
     command = normal_form(plan, _has_code(plan.study, allow_code))
-    done = run_study(plan.study, out, master, progress, say, allow_code, session, command)
+    done = run_study(plan.study, out, master, progress, say, allow_code, context, command)
     if not done.failed:
         with stamping_of(out, command):
             write_rows(out, SCREENING, _rows(plan, out))

@@ -13,11 +13,11 @@ from mobilenet.studies.capacity.answer import Found
 from mobilenet.studies.capacity.capacity import search
 from mobilenet.studies.capacity.question import Question, plan
 from mobilenet.studies.capacity.search import Verdict
-from mobilenet.studies.spark import local_master, spark_session
+from mobilenet.studies.spark import local_master, spark_context
 from validation.capacity import most_wrong
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
@@ -27,9 +27,9 @@ RARE = 0.5  # both laws have no rare outcomes
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with spark_session(local_master(WORKERS)) as session:
-        yield session
+def spark() -> Iterator[SparkContext]:
+    with spark_context(local_master(WORKERS)) as context:
+        yield context
 
 
 def sojourn_s(interval_s: float) -> float:
@@ -56,19 +56,19 @@ CASES: dict[str, tuple[Question, Callable[[float], float], Verdict]] = {
 }
 
 
-def searched(question: Question, seed: int, out: Path, spark: SparkSession) -> Found:
+def searched(question: Question, seed: int, out: Path, spark: SparkContext) -> Found:
     asked = Question(
         question.scenario, question.vary, question.low, question.high, question.require, question.tolerance,
         question.resolution, seed=seed, rare=RARE,
     )  # fmt: skip
     planned = plan(asked, allow_code=True)
-    done = search(planned, out, local_master(WORKERS), lambda standing: None, allow_code=True, session=spark)
+    done = search(planned, out, local_master(WORKERS), lambda standing: None, allow_code=True, context=spark)
     assert done.failed == []
     return done.found
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_searches_are_right(name: str, repetitions: int, spark: SparkSession, tmp_path: Path) -> None:
+def test_searches_are_right(name: str, repetitions: int, spark: SparkContext, tmp_path: Path) -> None:
     question, mean, direction = CASES[name]
     counts, runs = Counter[str](), 0
     for seed in range(1, repetitions + 1):

@@ -15,7 +15,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.studies import StudyError
 from mobilenet.studies.csv_tables import table_rows
 from mobilenet.studies.sensitivity.sensitivity import Question, plan, run
-from mobilenet.studies.spark import local_master, spark_session
+from mobilenet.studies.spark import local_master, spark_context
 from tests.cli.command import FIRST, mobilenet, one_line
 
 KEYS = "workload.interval_s=1:5,wireless.loss=0:0.3,protocol.repair,stations.backbone.delay_ms"
@@ -107,7 +107,7 @@ def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], said:
 def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: Path) -> None:
     """In at least 85 % of them; the settings of a plug-in, three of which matter."""
     right = 0
-    with spark_session(local_master(2)) as session:
+    with spark_context(local_master(2)) as context:
         for repetition in range(repetitions):
             important = random.Random(repetition).sample(range(10), 3)
             seconds = [0.02] * 10
@@ -119,7 +119,7 @@ def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: 
             )  # fmt: skip
             out = tmp_path / str(repetition)
             planned = plan(question, True)
-            run(planned, out, local_master(2), lambda standing: None, allow_code=True, session=session)
+            run(planned, out, local_master(2), lambda standing: None, allow_code=True, context=context)
             found = [row["key"] for row in table_rows(out, "sensitivity.csv")[:3]]
             right += set(found) == {f"protocol.settings.x{number}" for number in important}
     assert right >= 0.85 * repetitions
