@@ -90,6 +90,11 @@ def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subproce
     return done
 
 
+def here(place: Path, archive: Path) -> subprocess.CompletedProcess[str]:
+    """The command in this process, which shares its Spark: for what does not depend on the process."""
+    return mobilenet("artefact", "check", archive, "--workers", "2", place=place)
+
+
 def comes_out(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     """The lines of the table: a study or a claim, and the rest."""
     lines = [
@@ -171,7 +176,7 @@ def test_a_forged_answer_comes_out_otherwise(place: Path, tmp_path: Path) -> Non
     name = "claims/answers/one/configurations/c000/scenario.yaml"
     files[name] = files[name].replace(b"duration_s: 3", b"duration_s: 4")
     write(tmp_path / "x.zip", files, json.loads(zip_list(place / "ours.zip"))["made_by"])
-    done = bare(tmp_path, tmp_path / "x.zip")
+    done = here(tmp_path, tmp_path / "x.zip")
     lines = comes_out(done)
     assert done.returncode == 1, done
     assert lines["claims/answers: same"].startswith("differs") and "holds here, does not hold in" in done.stdout

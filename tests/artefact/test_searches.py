@@ -21,7 +21,7 @@ from tests.cli.command import FIRST, mobilenet, one_line
 from tests.conftest import ROOT
 
 from .archives import unzipped
-from .test_checking import bare, comes_out, zip_list
+from .test_checking import bare, comes_out, here, zip_list
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -86,7 +86,7 @@ def test_forged_answers_come_out_otherwise(place: Path, tmp_path: Path) -> None:
     lines = files["studies/keys/sensitivity.csv"].decode().splitlines()
     files["studies/keys/sensitivity.csv"] = "\n".join([lines[0], lines[2], lines[1], *lines[3:], ""]).encode()
     write(tmp_path / "y.zip", files, json.loads(zip_list(place / "x.zip"))["made_by"])
-    done = bare(tmp_path, tmp_path / "y.zip")
+    done = here(tmp_path, tmp_path / "y.zip")
     out = comes_out(done)
     assert done.returncode == 1, done
     assert out[ANSWER].startswith("differs") and "value: " in out[ANSWER] and "0.4 in the archive" in out[ANSWER]
@@ -224,7 +224,7 @@ def test_with_files_and_with_code(tmp_path: Path) -> None:
     assert mobilenet("artefact", "queue", "walk", "-o", "x.zip", place=tmp_path).returncode == 0
     place = tmp_path / "bare"
     place.mkdir()
-    found = comes_out(done := bare(place, tmp_path / "x.zip"))
+    found = comes_out(done := here(place, tmp_path / "x.zip"))
     assert done.returncode == 4 and found["studies/queue"].startswith("not run"), done
     assert found["studies/walk: answer"].startswith("bit-identical")
     found = comes_out(done := bare(place, tmp_path / "x.zip", "--allow-code"))

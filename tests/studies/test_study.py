@@ -101,7 +101,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
     with cluster(2, 7391) as (url, workers, settings):
         assert settings.stat().st_mode & 0o77 == 0 and "authenticate true" in (settings / NAME).read_text()
         stranger = (
-            "import sys; from mobilenet.studies import spark; spark.MASTER_TAKES_US_WITHIN_S = 12\n"
+            "import sys; from mobilenet.studies import spark; spark.MASTER_TAKES_US_WITHIN_S = 8\n"
             "with spark.spark_context(sys.argv[1]): print('taken')"
         )
         refused = subprocess.run([sys.executable, "-c", stranger, url], capture_output=True, text=True, check=False)
