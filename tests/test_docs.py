@@ -19,17 +19,17 @@ import pytest
 from mobilenet.metrics.registry import meaning
 from tests.cli.command import mobilenet
 from tests.interactive.conftest import Server
-from tests.namespaces.own import need
 from tests.write_metric_table import PAGE, written
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCS]
+REAL_SOFTWARE = "docs/guide/real-software.md"  # tests/namespaces/test_the_guide.py follows it
 PLAYED = [
     "README.md",
     "docs/tutorial.md",
     "docs/models/causes.md",
-    *(name for name in DOCS if name.startswith("docs/guide/")),
+    *(name for name in DOCS if name.startswith("docs/guide/") and name != REAL_SOFTWARE),
 ]
 PROGRAMS = ["README.md", "docs/tutorial.md", "docs/run-directory.md", "docs/guide/plug-ins.md"]
 MADE_BY_READERS = {"shout.py", "shout.yaml"}  # tests/programs/test_the_guide.py follows them
@@ -46,7 +46,7 @@ def commands_in(name: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
 
 
-ON_SPARK = ("study", "capacity", "claims", "sensitivity", "robust", "artefact")  # in this process, which has Spark
+WITH_PROCESSES = ("run", "serve", "swarm")  # of their own or of users; all others are called in this process
 COMMANDS = list(dict.fromkeys(command for name in PLAYED for command in commands_in(name)))
 
 
@@ -54,7 +54,7 @@ def run(command: str, folder: Path, timeout_s: float = 300) -> subprocess.Comple
     words = shlex.split(command)
     if words[1] == "live":
         return looked_at(words[2:], folder)
-    if words[1] in ON_SPARK:
+    if words[0] == "mobilenet" and words[1] not in WITH_PROCESSES:
         return mobilenet(*words[1:], place=folder)
     program = [sys.executable] if words[0] == "python" else [str(Path(sys.executable).parent / words[0])]
     env = os.environ | {"PYTHONPATH": str(ROOT), "MPLCONFIGDIR": str(folder)}
@@ -106,8 +106,6 @@ def test_commands_of_the_tour(reader: Reader) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", PLAYED[1:])
 def test_commands_of_the_tutorial_and_the_guide(name: str, reader: Reader) -> None:
-    if name.endswith("real-software.md"):
-        need("curl")
     reader.follow(name)
 
 
