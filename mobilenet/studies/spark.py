@@ -127,6 +127,7 @@ def _stop(context: SparkContext) -> None:
     with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
         context.stop()
     if accumulators is not None:  # PySpark would wait up to a second for this, and we have none
+        accumulators.handle_error = lambda *request: None  # it would print a traceback when Java goes first
         threading.Thread(target=accumulators.shutdown, daemon=True).start()
 
 
