@@ -111,6 +111,7 @@ def test_a_study_may_ask_for_them(tmp_path: Path) -> None:
         require_metric(Study.load(file), "host_waited")
 
 
+@pytest.mark.long
 def test_pictures_show_them(run: mobilenet.Run, tmp_path: Path) -> None:
     shown = document(run.path)["buffers"]
     assert shown["hosts"]["names"] == ["waiting"] and shown["stations"]["names"] == ["waiting", "known"]

@@ -96,6 +96,7 @@ def test_every_shipped_study_repeats_itself(file: Path, tmp_path: Path, monkeypa
     handed_on(study, tmp_path, monkeypatch)
 
 
+@pytest.mark.long
 def test_so_does_one_with_every_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "own"
     (own / "walls").mkdir(parents=True)

@@ -53,6 +53,7 @@ def test_a_run_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
     assert 0.8 * len(found.cells.handoffs_m) < len(changed) <= len(found.cells.handoffs_m)
 
 
+@pytest.mark.long
 def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
     text = (ROOT / "scenarios/town.yaml").read_text()
     (tmp_path / "town.yaml").write_text(text.replace("../data", str(DATA)).replace("start_s: 40", "start_s: 0"))

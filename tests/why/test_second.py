@@ -43,7 +43,7 @@ def add(shares: Shares, story: list[tuple[int, int, str, str]]) -> None:
         shares[kind, leg] = shares.get((kind, leg), 0) + end - begin
 
 
-LONG = ("tcp_dynamic.yaml",)
+LONG = ("tcp_dynamic.yaml", "dynamic.yaml")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in RUNS])

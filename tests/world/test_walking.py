@@ -109,6 +109,7 @@ def test_random_waypoint_starts_in_its_steady_state(area: AreaParameters) -> Non
     assert np.mean(first[:, 2] == 0) == pytest.approx(np.mean(later[:, 2] == 0), abs=0.04)
 
 
+@pytest.mark.long
 def test_a_start_drawn_by_parts_is_distributed_as_one_drawn_from_the_whole_box(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the box around all cells is nearly empty, a cell is drawn first."""
     area = shapely.MultiPolygon([shapely.box(0, 0, 10, 10), shapely.box(40, 5, 60, 25), POND.ground().buffer(-10)])
