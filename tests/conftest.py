@@ -66,17 +66,17 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
     """Commands that are called in this process share one Spark context as long as they ask for the same local master.
-    A context of its own would cost each of them a second; tests/studies/test_stopping_java.py has such.
+    A context of its own would cost each of them a second. Contexts that end are in tests/studies/test_stopping_java.py.
     """
     from mobilenet.studies import spark
 
     start, finish = spark._started, spark._finish
     current: list[tuple[str, SparkContext]] = []
 
-    def started(configuration: Any, master: str) -> SparkContext:
+    def started(settings: Any, master: str) -> SparkContext:
         if current and current[0][0] != master:
             spark._stop(current.pop()[1])
-        context = start(configuration, master)
+        context = start(settings, master)
         assert context.master.startswith(master.removesuffix("]"))
         if master.startswith("local"):
             current[:] = [(master, context)]

@@ -12,12 +12,13 @@ Source    ours: docs/validation/trust.md
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from tests.test_docs import COMMANDS, DOCUMENTS, ROOT, commands_in, run, text_of
+from tests.test_docs import COMMANDS, DOCUMENTS, ROOT, commands_in, in_a_process, text_of
 
 PLACEHOLDER = re.compile(r"\\|[\[|…]|\b[A-Z]{2,}\b|<")
 BESIDE = (
@@ -61,7 +62,7 @@ def main() -> int:
             (folder / part).symlink_to(ROOT / part)
         for command in [*COMMANDS, *commands]:
             begun = time.monotonic()
-            done = run(command, folder, timeout_s=3600)
+            done = in_a_process(shlex.split(command), folder, timeout_s=3600)
             failed += done.returncode != 0
             print(
                 f"{'ok' if done.returncode == 0 else 'FAILED'} {time.monotonic() - begun:5.0f} s  {command}", flush=True

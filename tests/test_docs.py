@@ -46,16 +46,21 @@ def commands_in(name: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
 
 
-WITH_PROCESSES = ("run", "serve", "swarm")  # of their own or of users; all others are called in this process
-COMMANDS = list(dict.fromkeys(command for name in PLAYED for command in commands_in(name)))
+IN_PROCESSES = ("run", "serve", "swarm")  # since they start processes themselves, and `live` since it is a server
+COMMANDS = list(dict.fromkeys(command for name in [*PLAYED, REAL_SOFTWARE] for command in commands_in(name)))
 
 
-def run(command: str, folder: Path, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """In this process if possible."""
     words = shlex.split(command)
+    if words[0] == "mobilenet" and words[1] not in (*IN_PROCESSES, "live"):
+        return mobilenet(*words[1:], place=folder)
+    return in_a_process(words, folder, 300)
+
+
+def in_a_process(words: list[str], folder: Path, timeout_s: float) -> subprocess.CompletedProcess[str]:
     if words[1] == "live":
         return looked_at(words[2:], folder)
-    if words[0] == "mobilenet" and words[1] not in WITH_PROCESSES:
-        return mobilenet(*words[1:], place=folder)
     program = [sys.executable] if words[0] == "python" else [str(Path(sys.executable).parent / words[0])]
     env = os.environ | {"PYTHONPATH": str(ROOT), "MPLCONFIGDIR": str(folder)}
     return subprocess.run(

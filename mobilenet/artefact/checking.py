@@ -100,7 +100,7 @@ class _Again:
     is_promised: bool  # whether the same bits are
 
     def all(self, parts: list[Part]) -> list[Line]:
-        """Return a line for each study and claim; all of them share one context of Spark."""
+        """Return a line for each study and claim; all of them share one Spark context."""
         codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
         pairs = list(zip(parts, codes, strict=True))
         needs_spark = any(studies_of(part) and (self.how.allow_code or not code) for part, code in pairs)

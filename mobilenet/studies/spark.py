@@ -34,7 +34,7 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.java_end import ENDS_WITHIN_S, deaf, end_java
 
 if TYPE_CHECKING:
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkContext
 
 OLDEST_JAVA, NEWEST_JAVA = 17, 21
 MOST_DEATHS = 200  # of processes in one batch of runs
@@ -74,8 +74,8 @@ def is_installed() -> bool:
 
 @contextmanager
 def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
-    """A context for one command; quiet, on loopback where the master is local. Not a session: Spark would load all
-    that it has for SQL, which takes as long as everything else in its start.
+    """Open a Spark context for one command: quietly, and on loopback if the master is local. A session would also load
+    Spark SQL, which takes more than a second.
     """
     require_master(master)
     import pyspark
@@ -89,19 +89,18 @@ def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
     logging.getLogger("py4j").propagate = False
     local = re.fullmatch(r"local\[(\*|\d+)\]", master)
     is_local = master.startswith("local")
-    configuration = pyspark.SparkConf().setAppName("mobilenet")
-    configuration.setMaster(f"local[{local[1]},{MOST_DEATHS}]" if local else master)
-    configuration.setAll(list(_settings(master, is_local, memory).items()))
+    settings = _settings(master, is_local, memory) | {
+        "spark.app.name": "mobilenet",
+        "spark.master": f"local[{local[1]},{MOST_DEATHS}]" if local else master,
+    }
     with _quiet_stderr():
         try:
             with _our_interrupts(), safe_path.for_children():
-                context = _started(configuration, master)
-        except StudyError:
-            raise
+                context = _started(settings, master)
         except BaseException as error:
             with deaf():
                 end_java()
-            if not isinstance(error, Exception):
+            if isinstance(error, StudyError) or not isinstance(error, Exception):
                 raise
             raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
     try:
@@ -109,12 +108,11 @@ def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
             if not is_local:
                 context.addPyFile(str(package_archive(Path(folder))))
             yield context
+        _finish(context)
     except BaseException:
         with _quiet_stderr():
             _end(context)
         raise
-    else:
-        _finish(context)
 
 
 def _finish(context: SparkContext) -> None:
@@ -123,12 +121,16 @@ def _finish(context: SparkContext) -> None:
 
 
 def _stop(context: SparkContext) -> None:
-    accumulators: Any = vars(context).pop("_accumulatorServer", None)
+    """PySpark's own `stop` also waits up to a second until its accumulator server has noticed that it should stop."""
+    server: Any = getattr(context, "_accumulatorServer", None)
+    is_tcp = isinstance(getattr(server, "server_address", None), tuple)  # else it has a file to remove
+    if is_tcp:
+        vars(context)["_accumulatorServer"] = None
+        server.handle_error = lambda *request: None  # it would print a traceback if Java ends first
     with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
         context.stop()
-    if accumulators is not None:  # PySpark would wait up to a second for this, and we have none
-        accumulators.handle_error = lambda *request: None  # it would print a traceback when Java goes first
-        threading.Thread(target=accumulators.shutdown, daemon=True).start()
+    if is_tcp:
+        threading.Thread(target=server.shutdown, daemon=True).start()
 
 
 def _secret() -> dict[str, str]:
@@ -163,12 +165,15 @@ def _our_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, ours)
 
 
-def _started(configuration: SparkConf, master: str) -> SparkContext:
+def _started(settings: dict[str, str], master: str) -> SparkContext:
     """The server at a spark:// address may not be Spark: then Spark would wait for minutes, without a useful
     message.
     """
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors.exceptions.captured import install_exception_handler
 
+    install_exception_handler()  # as a session does: errors quote the worker's
+    configuration = SparkConf().setAll(list(settings.items()))
     if not master.startswith("spark://"):
         return SparkContext.getOrCreate(configuration)
     found: list[Any] = []

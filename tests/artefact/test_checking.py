@@ -1,4 +1,4 @@
-"""Archives made here and checked on a bare machine: an empty home, an empty folder, and a real Spark."""
+"""Archives made here and checked on a real Spark, also in an empty home and without our settings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -76,23 +80,30 @@ def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subproce
     package of another clone.
     """
     (place / "home").mkdir(exist_ok=True)
-    (place / "work").mkdir(exist_ok=True)
-    (place / "temporary").mkdir(exist_ok=True)
     kept = {name: text for name, text in os.environ.items() if name in ("PATH", "JAVA_HOME", "LANG")}
     env = kept | {"HOME": str(place / "home"), "TMPDIR": str(place / "temporary")}
     env |= {} if clone is None else {"PYTHONPATH": str(clone)}
     words = ("artefact", "check", *words, "--workers", "2")
-    done = subprocess.run(
-        [*COMMAND, *words], cwd=place / "work", env=env, capture_output=True, text=True, timeout=280, check=False
-    )
-    assert everything_below(place / "work") == [], done
-    assert not [name for name in everything_below(place / "temporary") if "artefact" in name], done
-    return done
+    with leaving_nothing(place) as work:
+        return subprocess.run(
+            [*COMMAND, *words], cwd=work, env=env, capture_output=True, text=True, timeout=280, check=False
+        )
 
 
 def here(place: Path, archive: Path) -> subprocess.CompletedProcess[str]:
-    """The command in this process, which shares its Spark: for what does not depend on the process."""
-    return mobilenet("artefact", "check", archive, "--workers", "2", place=place)
+    """The command in this process, with the Spark context that other tests use as well."""
+    with leaving_nothing(place) as work, mock.patch.object(tempfile, "tempdir", str(place / "temporary")):
+        return mobilenet("artefact", "check", archive, "--workers", "2", place=work)
+
+
+@contextmanager
+def leaving_nothing(place: Path) -> Iterator[Path]:
+    """An empty folder below `place`, in which the command leaves nothing; nor does it leave temporary folders."""
+    for name in ("work", "temporary"):
+        (place / name).mkdir(exist_ok=True)
+    yield place / "work"
+    assert everything_below(place / "work") == []
+    assert not [name for name in everything_below(place / "temporary") if "artefact" in name]
 
 
 def comes_out(done: subprocess.CompletedProcess[str]) -> dict[str, str]:

@@ -222,7 +222,7 @@ def test_with_files_and_with_code(tmp_path: Path) -> None:
     words = ("capacity", str(FIRST), *asked, "broadcasts >= 2", *tracks, *few)
     assert mobilenet(*words, "--out", "walk", place=tmp_path).returncode == 0
     assert mobilenet("artefact", "queue", "walk", "-o", "x.zip", place=tmp_path).returncode == 0
-    place = tmp_path / "bare"
+    place = tmp_path / "checked"
     place.mkdir()
     found = comes_out(done := here(place, tmp_path / "x.zip"))
     assert done.returncode == 4 and found["studies/queue"].startswith("not run"), done

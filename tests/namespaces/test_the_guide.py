@@ -1,4 +1,4 @@
-"""The guide to real software, followed as a reader would: every command in it, in order."""
+"""The guide to real software: its commands on lines of their own are run in order."""
 
 from __future__ import annotations
 

@@ -96,7 +96,46 @@ def test_a_context_ends_and_the_next_one_may_have_another_master() -> None:
         "    assert SparkContext._active_spark_context is None"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (0, "2\n1\n"), done
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n1\n", ""), done
+
+
+BETWEEN = """
+import os, signal, sys, threading, time
+from pyspark import SparkContext
+from mobilenet.studies import StudyError
+from mobilenet.studies.spark import spark_context
+def count():
+    with spark_context("local[1]") as context:
+        print(context.parallelize([1, 2]).count(), flush=True)
+count()
+{event}
+try:
+    count()
+except (StudyError, KeyboardInterrupt) as error:
+    print(type(error).__name__, flush=True)
+count()
+"""
+KILLED = "os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL); SparkContext._gateway.proc.wait()"
+INTERRUPTED = """
+ends = SparkContext.stop
+def stop(context):
+    SparkContext.stop = ends
+    context._jsc.stop()
+    context._jsc = None
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(9)
+SparkContext.stop = stop
+"""
+
+
+@pytest.mark.parametrize(
+    ("event", "printed"), [(KILLED, "2\nStudyError\n2\n"), (INTERRUPTED, "2\n2\nKeyboardInterrupt\n2\n")]
+)
+def test_the_next_one_starts_where_one_ended_badly(event: str, printed: str) -> None:
+    """A Java that was killed while nothing ran, and Ctrl-C while a context stops."""
+    code = BETWEEN.format(event=event)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, ""), done
 
 
 def test_children_are_seen() -> None:

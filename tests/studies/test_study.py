@@ -17,7 +17,7 @@ import pytest
 from mobilenet.viz.comparison import draw
 
 from mobilenet.engine import native
-from mobilenet.studies import StudyError
+from mobilenet.studies import StudyError, spark
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.cluster import cluster
 from mobilenet.studies.declaration import Study
@@ -101,12 +101,13 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
     with cluster(2, 7391) as (url, workers, settings):
         assert settings.stat().st_mode & 0o77 == 0 and "authenticate true" in (settings / NAME).read_text()
         stranger = (
-            "import sys; from mobilenet.studies import spark; spark.MASTER_TAKES_US_WITHIN_S = 8\n"
+            "import sys; from mobilenet.studies import spark; spark.MASTER_TAKES_US_WITHIN_S = 12\n"
             "with spark.spark_context(sys.argv[1]): print('taken')"
         )
         refused = subprocess.run([sys.executable, "-c", stranger, url], capture_output=True, text=True, check=False)
         assert refused.returncode == 1 and "StudyError" in refused.stderr and "taken" not in refused.stdout
         monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
+        monkeypatch.setattr(spark, "MASTER_TAKES_US_WITHIN_S", 12)  # enough for who knows the secret
         with spark_context(url) as context:
             look = eval("lambda _: (__import__('mobilenet').__file__, __import__('mobilenet').native.in_use())")
             file, is_compiled = context.parallelize([0], 1).map(look).collect()[0]
@@ -176,12 +177,15 @@ def test_who_listens_need_not_be_a_master() -> None:
         code = (
             "import mobilenet.studies.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 5\ntry:\n"
             f"    with s.spark_context('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
-            "except s.StudyError as error: print(error, flush=True)\nimport os; os._exit(0)"
+            "except s.StudyError as error: print(error, flush=True)\n"
+            "with s.spark_context('local[1]') as context: print(context.parallelize([1, 2]).count(), flush=True)\n"
+            "import os; os._exit(0)"
         )
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True
         )
-    assert "no compatible Spark master" in done.stdout
+    refused, count = done.stdout.splitlines()
+    assert "no compatible Spark master" in refused and count == "2"
 
 
 def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
