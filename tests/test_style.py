@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -100,6 +101,7 @@ LONG_SIGNATURES = {
 }
 
 
+@cache
 def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     return [
         (f"{path.relative_to(ROOT)}:{node.name}", node)
@@ -122,3 +124,21 @@ def test_functions_are_short_or_have_a_reason() -> None:
 
 def test_signatures_are_short_or_have_a_reason() -> None:
     assert {name for name, node in functions() if parameters(node) > 8} == set(LONG_SIGNATURES)
+
+
+PARTICIPLE = re.compile(
+    r"_?([a-z]+(?<!e)ed|found|told|shown|made|kept|said|begun|drawn|given|known|written|sent|heard)"
+)
+PARTICIPLES_LEFT = 138
+
+
+def test_functions_are_not_named_by_a_participle_alone() -> None:
+    """A ratchet: a name says what the function does or returns."""
+    named = [name for name, node in functions() if not is_a_fact(node) and PARTICIPLE.fullmatch(name.partition(":")[2])]
+    assert len(named) <= PARTICIPLES_LEFT, "name each by a verb or a noun"
+    assert len(named) == PARTICIPLES_LEFT, f"fewer than before: write PARTICIPLES_LEFT = {len(named)}"
+
+
+def is_a_fact(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A property, a truth, or a handler of an event."""
+    return bool(node.decorator_list) or (node.returns is not None and ast.unparse(node.returns) in ("bool", "None"))
