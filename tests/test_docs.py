@@ -46,14 +46,14 @@ def commands_in(name: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if re.match(r" {4}(mobilenet|python -m) ", line)]
 
 
-IN_PROCESSES = ("run", "serve", "swarm")  # since they start processes themselves, and `live` since it is a server
+IN_PROCESSES = ("run", "serve", "swarm", "live")  # they start processes themselves, or are servers
 COMMANDS = list(dict.fromkeys(command for name in [*PLAYED, REAL_SOFTWARE] for command in commands_in(name)))
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """In this process if possible."""
     words = shlex.split(command)
-    if words[0] == "mobilenet" and words[1] not in (*IN_PROCESSES, "live"):
+    if words[0] == "mobilenet" and words[1] not in IN_PROCESSES:
         return mobilenet(*words[1:], place=folder)
     return in_a_process(words, folder, 300)
 

@@ -172,7 +172,7 @@ def _started(settings: dict[str, str], master: str) -> SparkContext:
     from pyspark import SparkConf, SparkContext
     from pyspark.errors.exceptions.captured import install_exception_handler
 
-    install_exception_handler()  # as a session does: errors quote the worker's
+    install_exception_handler()  # so that errors quote what a worker raised
     configuration = SparkConf().setAll(list(settings.items()))
     if not master.startswith("spark://"):
         return SparkContext.getOrCreate(configuration)
@@ -188,7 +188,6 @@ def _started(settings: dict[str, str], master: str) -> SparkContext:
     thread.start()
     thread.join(MASTER_TAKES_US_WITHIN_S)
     if not found:
-        _kill_gateway()
         raise StudyError(
             f"--master {master}: no compatible Spark master answered within {MASTER_TAKES_US_WITHIN_S} s; check"
             " its address and version"
@@ -197,14 +196,6 @@ def _started(settings: dict[str, str], master: str) -> SparkContext:
         raise found[0]
     context: SparkContext = found[0]
     return context
-
-
-def _kill_gateway() -> None:
-    from pyspark import SparkContext
-
-    gateway: Any = SparkContext._gateway
-    if gateway is not None and getattr(gateway, "proc", None) is not None:
-        gateway.proc.kill()
 
 
 def require_master(master: str) -> None:

@@ -100,7 +100,7 @@ def test_a_context_ends_and_the_next_one_may_have_another_master() -> None:
 
 
 BETWEEN = """
-import os, signal, sys, threading, time
+import os, signal, time
 from pyspark import SparkContext
 from mobilenet.studies import StudyError
 from mobilenet.studies.spark import spark_context
